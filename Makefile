@@ -1,0 +1,50 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PYTHON ?= python3
+UV     := $(shell command -v uv 2>/dev/null)
+
+.PHONY: demo test check bench lock clean
+
+demo: $(VENV)/.core
+	$(VENV)/bin/headrace demo
+
+test: $(VENV)/.dev
+	$(PY) -m pytest $(ARGS)
+
+check: $(VENV)/.dev
+	$(VENV)/bin/ruff format --check src tests bench examples
+	$(VENV)/bin/ruff check src tests bench examples
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-cache
+
+bench: $(VENV)/.dev
+	$(PY) -m bench $(ARGS)
+
+# The versions that development and CI use, for every Python we support.
+lock:
+	uv pip compile --universal --quiet --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
+	uv pip compile --universal --quiet --python-version 3.11 pyproject.toml -o requirements/core.txt
+
+$(VENV)/bin/python:
+ifdef UV
+	uv venv --quiet --seed --python $(PYTHON) $(VENV)
+else
+	$(PYTHON) -m venv $(VENV)
+endif
+
+define install
+	$(if $(UV),VIRTUAL_ENV=$(abspath $(VENV)) uv pip install --quiet,$(PY) -m pip install --quiet --disable-pip-version-check) -r $(1)
+	$(if $(UV),VIRTUAL_ENV=$(abspath $(VENV)) uv pip install --quiet,$(PY) -m pip install --quiet --disable-pip-version-check) --no-deps -e .
+	@touch $@
+endef
+
+$(VENV)/.core: requirements/core.txt pyproject.toml | $(VENV)/bin/python
+	$(call install,requirements/core.txt)
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
+	$(call install,requirements/dev.txt)
+	@touch $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
