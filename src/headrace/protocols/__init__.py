@@ -1,1 +1,1 @@
-"""Decisions: sans-I/O machines that take events and give effects. No clock, no I/O, no randomness of their own."""
+"""Decisions as sans-I/O machines: events in, effects out. No clock, no I/O, no randomness of their own."""
