@@ -12,9 +12,11 @@ demo: $(VENV)/.core
 test: $(VENV)/.dev
 	$(PY) -m pytest $(ARGS)
 
+SOURCES := src tests $(wildcard bench examples)
+
 check: $(VENV)/.dev
-	$(VENV)/bin/ruff format --check src tests bench examples
-	$(VENV)/bin/ruff check src tests bench examples
+	$(VENV)/bin/ruff format --check $(SOURCES)
+	$(VENV)/bin/ruff check $(SOURCES)
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache
 

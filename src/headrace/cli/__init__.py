@@ -14,6 +14,7 @@ from typing import NoReturn
 import click
 
 from headrace.core.errors import EXIT_FAILURE, HeadraceError, outward
+from headrace.core.names import nearest
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, the line in `headrace --help`)
@@ -45,14 +46,6 @@ class LazyGroup(click.Group):
         if name not in COMMANDS and not name.startswith("-"):
             raise click.UsageError(f"there is no command {name!r}.{nearest(name, COMMANDS)}", ctx)
         return super().resolve_command(ctx, args)
-
-
-def nearest(word: str, known: Sequence[str] | dict[str, object] | dict[str, tuple[str, str]]) -> str:
-    """` Did you mean 'x'?`, or nothing when no known word is near."""
-    import difflib
-
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 @click.group(

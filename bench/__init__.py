@@ -1,0 +1,1 @@
+"""What Headrace does in a second, one module a subject; `python -m bench` runs them all."""

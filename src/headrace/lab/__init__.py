@@ -1,0 +1,1 @@
+"""The lab: kernels that simulate, models that predict, and experiments that set the papers beside both."""
