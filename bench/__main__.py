@@ -1,4 +1,4 @@
-"""Run benchmarks: `python -m bench` for all, `python -m bench relaxed` for one; each prints its own figures."""
+"""Run benchmarks: `python -m bench` for all, `python -m bench relaxed` for one; each prints its figures."""
 
 from __future__ import annotations
 
