@@ -66,9 +66,9 @@ def checked(parameter: Parameter, value: Any) -> Value:
 def _typed(parameter: Parameter, value: Any) -> Value:
     """`value` in the type of the default; an int passes for a float, and nothing else for anything else."""
     kind = type(parameter.default)
-    if type(value) is kind and not (kind is float and not math.isfinite(value)):
-        return value  # type: ignore[no-any-return]
-    if kind is float and type(value) is int:
+    if kind is float and type(value) in (int, float) and math.isfinite(value):
         return float(value)
+    if kind is not float and type(value) is kind:
+        return kind(value)
     wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}[kind]
     raise Invalid(f"{parameter.option} is {value!r}: it must be {wanted}")

@@ -63,7 +63,7 @@ def uniform(state: Stream) -> float:
 @nb.njit(inline="always")
 def below(state: Stream, bound: int) -> int:
     """A whole number in [0, bound), for 0 < bound < 2**32; its bias is under bound / 2**32."""
-    return np.int64(((bits(state) >> _U32) * np.uint64(bound)) >> _U32)
+    return int(np.int64(((bits(state) >> _U32) * np.uint64(bound)) >> _U32))
 
 
 @nb.njit(inline="always")
