@@ -88,9 +88,7 @@ def _rows(measured: dict[str, Any], prefix: str) -> list[tuple[str, str]]:
             rows += _rows(value, f"{prefix}{name}.")
         elif not name.endswith("_ci95"):
             half = measured.get(f"{name}_ci95")
-            rows.append(
-                (f"{prefix}{name}", _number(value) + (f" ± {_number(half)}" if half is not None else ""))
-            )
+            rows.append((f"{prefix}{name}", _number(value) + (f" ± {_number(half)}" if half is not None else "")))
     return rows
 
 

@@ -24,9 +24,7 @@ simulate = MeasuredGroup(
     modules=KERNELS,
     run=_measure,
     options=[
-        click.Option(
-            ["--seed"], type=int, default=1, show_default=True, help="The same seed gives the same numbers."
-        )
+        click.Option(["--seed"], type=int, default=1, show_default=True, help="The same seed gives the same numbers.")
     ],
     help="""Run one simulation here and print what it measured.
 

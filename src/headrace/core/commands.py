@@ -302,17 +302,7 @@ class Refused(Outcome, frozen=True, tag=10, array_like=True, gc=False):
 
 
 AnyOutcome = (
-    AddDone
-    | Batch
-    | PopDone
-    | PeekDone
-    | Settled
-    | DeadDone
-    | CountDone
-    | StatsDone
-    | Whereabouts
-    | Done
-    | Refused
+    AddDone | Batch | PopDone | PeekDone | Settled | DeadDone | CountDone | StatsDone | Whereabouts | Done | Refused
 )
 
 _ERRORS: dict[str, type[HeadraceError]] = {

@@ -103,17 +103,13 @@ def encode_item(item: Item, item_id: bytes, wall_us: int, limits: Limits) -> byt
     if extras is None:
         return plain
     packed = _extras_encoder.encode(extras)
-    return b"".join(
-        (plain[:ITEM_FLAGS], bytes((EXTRAS,)), _LENGTH.pack(len(packed)), packed, plain[ITEM_HEAD:])
-    )
+    return b"".join((plain[:ITEM_FLAGS], bytes((EXTRAS,)), _LENGTH.pack(len(packed)), packed, plain[ITEM_HEAD:]))
 
 
 def check_encoded(encoded: bytes, limits: Limits) -> None:
     """`Invalid` when bytes that came from elsewhere are not an encoded item within the limits."""
     if len(encoded) < ITEM_HEAD or encoded[ITEM_FLAGS] > EXTRAS:
-        raise Invalid(
-            "an item is not encoded as this version encodes items: bring client and node to one version"
-        )
+        raise Invalid("an item is not encoded as this version encodes items: bring client and node to one version")
     head = ITEM_HEAD
     if encoded[ITEM_FLAGS]:
         head = _extras_end(encoded, ITEM_HEAD)
@@ -125,9 +121,7 @@ def check_encoded(encoded: bytes, limits: Limits) -> None:
             raise Invalid(f"an item's extras cannot be read: {error}") from error
         _check_key(extras.key, limits)
     if len(encoded) - head > limits.body_bytes:
-        raise Invalid(
-            f"a body has {len(encoded) - head:,} bytes, more than the limit of {limits.body_bytes:,}"
-        )
+        raise Invalid(f"a body has {len(encoded) - head:,} bytes, more than the limit of {limits.body_bytes:,}")
 
 
 def item_extras(encoded: bytes) -> Extras:
@@ -181,9 +175,7 @@ def parse_id(text: object) -> bytes:
             return uuid.UUID(text).bytes
         except ValueError:
             pass
-    raise Invalid(
-        f"{text!r} is not an item's id: ids are UUIDs, such as 01890a5d-ac96-774b-bcce-b302099a8057"
-    )
+    raise Invalid(f"{text!r} is not an item's id: ids are UUIDs, such as 01890a5d-ac96-774b-bcce-b302099a8057")
 
 
 def show_id(raw: bytes) -> str:
@@ -222,9 +214,7 @@ def _check_headers(headers: Mapping[str, str], limits: Limits) -> dict[str, str]
             raise Invalid(f"headers are strings; {name!r}: {value!r} is not")
         size_bytes += len(_utf8("a header", name)) + len(_utf8("a header", value))
     if size_bytes > limits.headers_bytes:
-        raise Invalid(
-            f"the headers have {size_bytes:,} bytes, more than the limit of {limits.headers_bytes:,}"
-        )
+        raise Invalid(f"the headers have {size_bytes:,} bytes, more than the limit of {limits.headers_bytes:,}")
     return dict(headers)
 
 

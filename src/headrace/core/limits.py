@@ -73,14 +73,10 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         for name in ("capacity_items", "capacity_bytes"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value < 1):
-                raise Invalid(
-                    f"{name} must be a whole number from 1 up, or None for no bound; it is {value!r}"
-                )
+                raise Invalid(f"{name} must be a whole number from 1 up, or None for no bound; it is {value!r}")
         for name in ("lease_seconds", "key_seconds"):
             if not 0 < getattr(self, name) <= 366 * 24 * 3600:
-                raise Invalid(
-                    f"{name} must be above 0 and at most a year, in seconds; it is {getattr(self, name)!r}"
-                )
+                raise Invalid(f"{name} must be above 0 and at most a year, in seconds; it is {getattr(self, name)!r}")
         for name in ("max_attempts", "max_crashes", "dead_items", "key_count"):
             if getattr(self, name) < 1:
                 raise Invalid(f"{name} must be 1 or more; it is {getattr(self, name)!r}")

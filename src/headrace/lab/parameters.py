@@ -52,9 +52,7 @@ def checked(parameter: Parameter, value: Any) -> Value:
     typed = _typed(parameter, value)
     if parameter.choices and typed not in parameter.choices:
         hint = nearest(str(typed), parameter.choices)
-        raise Invalid(
-            f"{parameter.option} is {typed!r}: it must be one of {', '.join(parameter.choices)}.{hint}"
-        )
+        raise Invalid(f"{parameter.option} is {typed!r}: it must be one of {', '.join(parameter.choices)}.{hint}")
     if isinstance(typed, (int, float)):
         if parameter.least is not None and typed < parameter.least:
             raise Invalid(f"{parameter.option} is {typed}: it must be at least {parameter.least:g}")
