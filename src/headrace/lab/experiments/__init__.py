@@ -1,0 +1,3 @@
+"""The papers' figures and claims, one module a paper, each offering `PAPER`; imported when used."""
+
+PAPERS: dict[str, str] = {}

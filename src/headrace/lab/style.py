@@ -1,0 +1,141 @@
+"""One look for all pictures: what they are drawn with, and how they become SVG.
+
+Series are told apart by colour (Okabe and Ito's, safe for the colour-blind), by marker and by dash, so that none
+depends on colour alone. Measurements are points with intervals, models are lines, and what a paper prints are hollow
+diamonds. A picture is drawn once: in the SVG its colours are CSS variables, which the page sets for light and dark.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from headrace.core.estimates import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d3b", "#7f7f7f")
+INK, FAINT, RULE = "#1c1c1a", "#6b6b66", "#dededa"
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)), (0, (3, 1)), "-", "-")
+
+# Colours that the page replaces; each keeps its light value where the SVG stands alone.
+_VARIABLES = {INK: "ink", FAINT: "faint", RULE: "rule"} | {
+    colour: f"series-{place}" for place, colour in enumerate(SERIES)
+}
+
+_SETTINGS = {
+    "font.family": "sans-serif",
+    "font.size": 10.5,
+    "text.color": INK,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 11,
+    "axes.titleweight": "normal",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": RULE,
+    "grid.linewidth": 0.7,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "svg.fonttype": "none",
+}
+
+Points = Sequence[tuple[Any, Estimate]]
+
+
+def picture(
+    *, x: str, y: str, panels: int = 1, titles: Sequence[str] = (), share_y: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """A figure of one or more panels side by side, each labelled; labels name the unit: "wait, ticks"."""
+    with mpl.rc_context(_SETTINGS):
+        figure = Figure(figsize=(7.2 if panels == 1 else 3.6 * min(panels, 3), 4.1), layout="constrained")
+        axes = list(figure.subplots(1, panels, sharey=share_y, squeeze=False)[0])
+    for place, axis in enumerate(axes):
+        axis.set_xlabel(x)
+        if place == 0 or not share_y:
+            axis.set_ylabel(y)
+        if titles:
+            axis.set_title(titles[place])
+    return figure, axes
+
+
+def measured(axis: Axes, label: str, points: Points, *, series: int = 0, joined: bool = False) -> None:
+    """Measurements as points with their 95 % intervals; `joined` by a thin line where no model is drawn."""
+    axis.errorbar(
+        [place for place, _ in points],
+        [estimate.value for _, estimate in points],
+        yerr=[estimate.half_width or 0.0 for _, estimate in points],
+        label=label,
+        color=SERIES[series],
+        marker=MARKERS[series],
+        linestyle=DASHES[series] if joined else "none",
+        linewidth=1.1,
+        elinewidth=1.1,
+        capsize=2.5,
+    )
+
+
+def modelled(axis: Axes, label: str, xs: Sequence[float], ys: Sequence[float], *, series: int = 0) -> None:
+    """A model's line, in the colour of the measurements that it predicts."""
+    axis.plot(xs, ys, label=label, color=SERIES[series], linestyle=DASHES[series])
+
+
+def printed(axis: Axes, label: str, xs: Sequence[float], ys: Sequence[float], *, series: int | None = None) -> None:
+    """Values that a paper prints, or its authors recorded: hollow diamonds."""
+    axis.plot(
+        xs,
+        ys,
+        label=label,
+        linestyle="none",
+        marker="d",
+        markersize=8,
+        markerfacecolor="none",
+        markeredgewidth=1.2,
+        markeredgecolor=INK if series is None else SERIES[series],
+        zorder=3,
+    )
+
+
+def bars(axis: Axes, label: str, edges: Sequence[float], heights: Sequence[float], *, series: int = 0) -> None:
+    """A histogram as a filled outline: `heights[i]` stands from `edges[i]` to `edges[i + 1]`."""
+    axis.stairs(heights, edges, label=label, color=SERIES[series], fill=True, alpha=0.35)
+    axis.stairs(heights, edges, color=SERIES[series], linewidth=1.2)
+
+
+def legend(figure: Figure, axis: Axes) -> None:
+    """The names of all series, under the picture, where they cover nothing."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), frameon=False)
+
+
+def svg(figure: Figure, name: str) -> str:
+    """The picture as an inline SVG element. The same picture gives the same text; `name` keeps its ids apart."""
+    out = io.StringIO()
+    with mpl.rc_context(_SETTINGS | {"svg.hashsalt": name}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    # Within a page, a style sheet in one picture would reach everything else; the picture's size is the page's affair.
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r' (?:width|height)="[^"]*pt"', "", text, count=2)
+    for colour, variable in _VARIABLES.items():
+        text = re.sub(colour, f"var(--{variable}, {colour})", text, flags=re.IGNORECASE)
+    return text

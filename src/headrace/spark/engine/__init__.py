@@ -1,0 +1,1 @@
+"""Does what a plan says, on Spark: the only room that imports pyspark."""

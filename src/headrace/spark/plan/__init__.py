@@ -1,0 +1,1 @@
+"""What to compute, in frozen values that need no Spark: experiments, their runs, tasks and results."""
