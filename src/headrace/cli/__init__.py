@@ -18,6 +18,7 @@ from headrace.core.names import nearest
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, the line in `headrace --help`)
+    "model": ("headrace.cli.model:model", "Solve a model and print what it predicts."),
 }
 
 

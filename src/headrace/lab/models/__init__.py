@@ -4,4 +4,6 @@ A model module offers `PARAMETERS`, `check(parameters)` and `solve(parameters)`.
 what `headrace model --help` says of it.
 """
 
-MODELS: dict[str, str] = {}
+MODELS: dict[str, str] = {
+    "relaxed": "headrace.lab.models.relaxed",
+}
