@@ -59,9 +59,7 @@ def _chain(nodes: int, peeks: int, *, distinct: bool) -> list[float]:
     return list(ranks)
 
 
-@pytest.mark.parametrize(
-    ("nodes", "peeks", "distinct"), [(2, 2, False), (3, 2, True), (3, 2, False), (3, 3, False)]
-)
+@pytest.mark.parametrize(("nodes", "peeks", "distinct"), [(2, 2, False), (3, 2, True), (3, 2, False), (3, 3, False)])
 def test_the_law_is_that_of_the_brute_force_chain(nodes: int, peeks: int, distinct: bool) -> None:
     chain = _chain(nodes, peeks, distinct=distinct)
     survival = list(itertools.islice(law.survival(nodes, peeks, distinct=distinct), 40))
@@ -83,13 +81,9 @@ def test_two_distinct_peeks_have_a_closed_mean(nodes: int) -> None:
 
 
 @given(st.integers(min_value=2, max_value=40), st.integers(min_value=2, max_value=40), st.booleans())
-def test_survival_falls_from_the_share_missed_and_sums_to_the_mean(
-    nodes: int, peeks: int, distinct: bool
-) -> None:
+def test_survival_falls_from_the_share_missed_and_sums_to_the_mean(nodes: int, peeks: int, distinct: bool) -> None:
     peeks = min(peeks, nodes)
-    survival = list(
-        itertools.takewhile(lambda share: share > 1e-12, law.survival(nodes, peeks, distinct=distinct))
-    )
+    survival = list(itertools.takewhile(lambda share: share > 1e-12, law.survival(nodes, peeks, distinct=distinct)))
     assert sum(survival) == pytest.approx(law.mean(nodes, peeks, distinct=distinct), abs=1e-6)
     assert all(a >= b for a, b in itertools.pairwise(survival))
     assert (survival or [0.0])[0] == pytest.approx(

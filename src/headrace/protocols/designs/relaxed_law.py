@@ -31,9 +31,7 @@ def missed(nodes: int, peeks: int, *, distinct: bool = True) -> list[float]:
     if peeks < 1:
         raise Invalid(f"peeks is {peeks}: a pop needs at least 1")
     if distinct and peeks > nodes:
-        raise Invalid(
-            f"peeks is {peeks}, more than the {nodes} nodes: use at most {nodes}, or draw with replacement"
-        )
+        raise Invalid(f"peeks is {peeks}, more than the {nodes} nodes: use at most {nodes}, or draw with replacement")
     if peeks == 1 < nodes:
         raise Invalid("peeks is 1: without a choice the rank error grows without end, so use at least 2")
     if not distinct:
