@@ -148,6 +148,10 @@ class EndSession(Command, frozen=True, tag=14, array_like=True, gc=False):
     crashed: bool = False
 
 
+class OpenSession(Command, frozen=True, tag=15, array_like=True, gc=False):
+    """The client says hello for the first time; its numbered requests are known from here on."""
+
+
 AnyCommand = (
     Add
     | Peek
@@ -164,6 +168,7 @@ AnyCommand = (
     | Describe
     | Why
     | EndSession
+    | OpenSession
 )
 
 

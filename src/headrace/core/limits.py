@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -107,3 +109,9 @@ def check_seconds(name: str, value: object, *, least: float = 0.0) -> int:
     if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= 10 * 366 * 86400:
         return round(value * US)
     raise Invalid(f"{name} must be a number of seconds from {least:g} to ten years; it is {value!r}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?`, or nothing when no known word is near."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

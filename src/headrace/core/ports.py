@@ -74,8 +74,11 @@ class Log(Protocol):
     safe: int
     """All records below this position survive what the durability level names."""
 
-    def append(self, records: Sequence[AnyRecord]) -> int:
-        """Write records as one group, all or none; the position of the first. `DiskFull`: nothing was written."""
+    def append(self, records: Sequence[AnyRecord], *, from_reserve: bool = False) -> int:
+        """Write records as one group, all or none; the position of the first.
+
+        `DiskFull`: nothing was written. What empties a full queue may use the room that is kept in reserve.
+        """
 
     def sync(self) -> None:
         """Make everything appended so far safe."""

@@ -58,6 +58,10 @@ class Leased(Record, frozen=True, tag=2, array_like=True, gc=False):
     name: str = ""
 
 
+Refusals = list[tuple[int, str]]
+"""Receipts of the same request that were not obeyed, and why: they are part of its answer."""
+
+
 class Committed(Record, frozen=True, tag=3, array_like=True, gc=False):
     """Leased items are done, and what they produced joined its queues in the same step."""
 
@@ -65,6 +69,7 @@ class Committed(Record, frozen=True, tag=3, array_like=True, gc=False):
     counters: list[int]
     added: list[tuple[str, int, list[bytes], list[tuple[int, bytes]]]] = []
     """As `Added`: queue, first place, items, duplicates."""
+    refused: Refusals = []
 
 
 class Returned(Record, frozen=True, tag=4, array_like=True, gc=False):
@@ -76,6 +81,7 @@ class Returned(Record, frozen=True, tag=4, array_like=True, gc=False):
     note: str = ""
     due_us: int = 0
     dead: bool = False
+    refused: Refusals = []
 
 
 class Prolonged(Record, frozen=True, tag=5, array_like=True, gc=False):
@@ -84,6 +90,7 @@ class Prolonged(Record, frozen=True, tag=5, array_like=True, gc=False):
     queue: str
     counters: list[int]
     lease_us: int
+    refused: Refusals = []
 
 
 class Expired(Record, frozen=True, tag=6, array_like=True, gc=False):
@@ -101,10 +108,10 @@ class Revived(Record, frozen=True, tag=7, array_like=True, gc=False):
 
 
 class Purged(Record, frozen=True, tag=8, array_like=True, gc=False):
-    """Items were thrown away: all that were `queued`, or the dead ones named."""
+    """Items were thrown away, queued or dead."""
 
     queue: str
-    queued: bool
+    queued_seqs: list[int]
     dead_seqs: list[int]
 
 
@@ -146,6 +153,12 @@ class Quarantined(Record, frozen=True, tag=14, array_like=True, gc=False):
     note: str
 
 
+class SessionsOpened(Record, frozen=True, tag=15, array_like=True, gc=False):
+    """Clients said hello for the first time."""
+
+    sessions: list[bytes]
+
+
 AnyRecord = (
     Claimed
     | Added
@@ -162,6 +175,7 @@ AnyRecord = (
     | NamesEnded
     | ClockStepped
     | Quarantined
+    | SessionsOpened
 )
 
 ABORTED: Final = "aborted"

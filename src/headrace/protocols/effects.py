@@ -1,0 +1,53 @@
+"""What a node asks of its driver, in the order of its decisions; and the turn that carries it out on a log.
+
+`records` are to be appended, as one group; `refs` say for each who waits for its outcome, and whether more records of
+the same request follow. `replies` can go out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.core.commands import AnyOutcome
+from headrace.core.ports import DiskFull, Log
+from headrace.core.records import AnyRecord
+
+if TYPE_CHECKING:
+    from headrace.protocols.node import Node
+
+
+class Effects:
+    """One turn's effects."""
+
+    __slots__ = ("records", "refs", "replies")
+
+    def __init__(self) -> None:
+        self.records: list[AnyRecord] = []
+        self.refs: list[tuple[Any, bool]] = []
+        self.replies: list[tuple[Any, AnyOutcome]] = []
+
+    def stage(self, record: AnyRecord, ref: Any = None, *, more: bool = False) -> None:
+        """Ask for `record` to be appended; its outcome answers `ref`."""
+        self.records.append(record)
+        self.refs.append((ref, more))
+
+
+def turn(node: Node, log: Log, now_us: int, out: Effects) -> None:
+    """Append what was decided and apply it, until nothing more follows from it.
+
+    `DiskFailed` goes through: what the log holds is unknown then, and the node with it.
+    """
+    while out.records:
+        records, refs = out.records, out.refs
+        out.records, out.refs = [], []
+        try:
+            position = log.append(records)
+        except DiskFull:
+            records, refs = node.on_disk_full(now_us, records, refs, out)
+            try:
+                position = log.append(records, from_reserve=True) if records else log.end
+            except DiskFull:
+                node.on_reserve_full(now_us, records, refs, out)
+                continue
+        node.on_appended(now_us, position, records, refs, out)
+    node.on_safe(log.safe, out)

@@ -1,0 +1,189 @@
+"""The verbs `peek` and `pop`: the most urgent first, over one queue or several; waiting; conditions; names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.core.commands import Batch, Peek, PeekDone, Pop, PopDone, Request
+from headrace.core.errors import Gone, Invalid, Paused, Unavailable
+from headrace.core.items import BIAS, entry_priority
+from headrace.core.limits import US
+from headrace.core.records import Expired, Leased
+from headrace.protocols.effects import Effects
+from headrace.protocols.subqueue import Subqueue, seqs_of
+
+if TYPE_CHECKING:
+    from headrace.protocols.node import Node
+
+
+def peek(node: Node, now_us: int, request: Request, out: Effects) -> None:
+    """Show the most urgent items that are due; none is leased."""
+    command = request.command
+    assert isinstance(command, Peek)
+    sub = node.shard.queues.get(command.queue)
+    if sub is None:
+        node.reply(request.ref, PeekDone([]), out)
+        return
+    freshen(node, now_us, sub, out)
+    node.reply(request.ref, PeekDone(sub.ready.peek(command.count)), out)
+
+
+def pop(node: Node, now_us: int, request: Request, out: Effects) -> None:
+    """Lease items, or wait for some, or say that there are none."""
+    command = request.command
+    assert isinstance(command, Pop)
+    if len(command.queues) > 1 and (command.name or command.at_least is not None):
+        raise Invalid("a named or conditional pop names one queue")
+    if not node.claimed:
+        raise Unavailable("the node is still taking its log over: try again")
+    if command.name and _again(node, request, command, out):
+        return
+    if _try(node, now_us, request, command, out):
+        return
+    queues = node.shard.queues
+    if command.wait_us:
+        node.park(node.pops, request, command.queues, command.wait_us, now_us)
+    elif all(queue in queues and queues[queue].settings.paused for queue in command.queues):
+        raise Paused(f"queue {command.queues[0]!r} is paused: resume it, or wait")
+    else:
+        give_up(node, now_us, request, out)
+
+
+def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
+    """Hand out to those who wait for this queue, longest first, as far as there is something."""
+    if not node.claimed:
+        return
+    sub = node.shard.queues[queue]
+    for parked in node.pops.of(queue):
+        if not len(sub.ready):
+            return
+        command = parked.request.command
+        assert isinstance(command, Pop)
+        if _try(node, now_us, parked.request, command, out):
+            node.pops.leave(parked.request.ref)
+
+
+def give_up(node: Node, now_us: int, request: Request, out: Effects) -> None:
+    """There was nothing in time. A named pop remembers that; a conditional one says what the top is."""
+    command = request.command
+    assert isinstance(command, Pop)
+    sub = node.shard.queues.get(command.queues[0])
+    if command.name:
+        first = node.take_counters(0)
+        out.stage(_leased(node, now_us, request, command, command.queues[0], first, [], 0), request.ref)
+        return
+    top = sub.ready.top() if sub is not None and command.at_least is not None else None
+    node.reply(request.ref, PopDone([], None if top is None else entry_priority(top)), out)
+
+
+def freshen(node: Node, now_us: int, sub: Subqueue, out: Effects) -> None:
+    """Ripen what is due, and drop what has expired, so that neither late timers nor early pops show."""
+    wall_us = node.wall_us(now_us)
+    sub.ripen(wall_us)
+    if sub.mortal:
+        expired = sub.reserve_expired(wall_us)
+        if expired:
+            out.stage(Expired(wall_us, b"", 0, 0, sub.name, expired))
+
+
+def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) -> bool:
+    """Decide on a grant, if there is anything to grant."""
+    subs = []
+    for queue in command.queues:
+        sub = node.shard.queues.get(queue)
+        if sub is not None and not sub.settings.paused:
+            freshen(node, now_us, sub, out)
+            if len(sub.ready):
+                subs.append(sub)
+    if not subs:
+        return False
+    if len(subs) == 1:
+        sub = subs[0]
+        entries = sub.reserve(command.count, _bound(command.at_least))
+        if not entries:
+            return False
+        _grant(node, now_us, request, command, sub, entries, out)
+        return True
+    taken = _merge(subs, command.count)
+    for i, (sub, entries) in enumerate(taken):
+        _grant(node, now_us, request, command, sub, entries, out, more=i < len(taken) - 1)
+    return True
+
+
+def _bound(at_least: int | None) -> bytes | None:
+    """The first entry, in byte order, that is less urgent than `at_least`."""
+    if at_least is None or at_least + BIAS + 1 >> 64:
+        return None
+    return (at_least + BIAS + 1).to_bytes(8, "big")
+
+
+def _merge(subs: list[Subqueue], count: int) -> list[tuple[Subqueue, list[bytes]]]:
+    """The most urgent entries over several queues, by queue."""
+    taken: dict[str, list[bytes]] = {}
+    while count > 0:
+        tops = sorted((top, i) for i, sub in enumerate(subs) if (top := sub.ready.top()) is not None)
+        if not tops:
+            break
+        sub = subs[tops[0][1]]
+        entries = sub.reserve(count, tops[1][0] if len(tops) > 1 else None)
+        taken.setdefault(sub.name, []).extend(entries)
+        count -= len(entries)
+    return [(sub, taken[sub.name]) for sub in subs if sub.name in taken]
+
+
+def _grant(
+    node: Node,
+    now_us: int,
+    request: Request,
+    command: Pop,
+    sub: Subqueue,
+    entries: list[bytes],
+    out: Effects,
+    *,
+    more: bool = False,
+) -> None:
+    lease_us = command.lease_us or round(sub.settings.lease_seconds * US)
+    first = node.take_counters(len(entries))
+    record = _leased(node, now_us, request, command, sub.name, first, seqs_of(entries), lease_us)
+    out.stage(record, request.ref, more=more)
+
+
+def _leased(
+    node: Node,
+    now_us: int,
+    request: Request,
+    command: Pop,
+    queue: str,
+    first: int,
+    seqs: list[int],
+    lease_us: int,
+) -> Leased:
+    return Leased(
+        node.wall_us(now_us),
+        request.session,
+        request.number,
+        request.answered,
+        queue,
+        first,
+        seqs,
+        node.limits.name_us if command.name else lease_us,
+        command.detached,
+        command.name,
+    )
+
+
+def _again(node: Node, request: Request, command: Pop, out: Effects) -> bool:
+    """Answer a named pop whose name is known: with the same items, as far as they are unsettled."""
+    queue = command.queues[0]
+    sub = node.shard.queues.get(queue)
+    named = sub.names.get(command.name) if sub is not None else None
+    if sub is None or named is None:
+        return False
+    if named.count and not named.unsettled:
+        raise Gone(f"the pop named {command.name!r} is settled: its items were committed, or its limit has passed")
+    counters = [c for c in range(named.first, named.first + named.count) if c in sub.leases]
+    entries = [sub.leases[counter][0] for counter in counters]
+    attempts = [sub.attempt_of(entry) for entry in entries]
+    batch = Batch(queue, node.shard.epoch_of(named.first) or 0, counters, entries, attempts, node.limits.name_us)
+    node.hold(request.ref, PopDone([batch] if counters else []))
+    return True
