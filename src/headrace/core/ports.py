@@ -77,7 +77,8 @@ class Log(Protocol):
     def append(self, records: Sequence[AnyRecord], *, from_reserve: bool = False) -> int:
         """Write records as one group, all or none; the position of the first.
 
-        `DiskFull`: nothing was written. What empties a full queue may use the room that is kept in reserve.
+        `DiskFull` or `DiskFailed`: nothing was appended. What empties a full queue may use the room that is kept in
+        reserve.
         """
 
     def sync(self) -> None:

@@ -1,0 +1,1 @@
+"""The real drivers of the ports: this machine's clock and disk."""
