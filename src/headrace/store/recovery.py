@@ -81,9 +81,7 @@ class Place:
         return f"{segment.name_of(self.number)} at offset {self.offset}"
 
 
-def recover(
-    disk: Disk, shard: Shard, *, wall_us: int, segment_bytes: int = SEGMENT_BYTES
-) -> tuple[FileLog, Recovered]:
+def recover(disk: Disk, shard: Shard, *, wall_us: int, segment_bytes: int = SEGMENT_BYTES) -> tuple[FileLog, Recovered]:
     """Bring `shard`, which is new, to what the directory holds, and open its log.
 
     `Damaged` and `Unavailable` (a newer format) change nothing on disk; `DiskFull` when there is not even room for one
