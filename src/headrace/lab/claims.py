@@ -107,6 +107,23 @@ class Judged:
     verdict: Verdict
     why: str
 
+    def plain(self) -> dict[str, Any]:
+        """The claim as plain data, for JSON."""
+        return {
+            "claim": self.claim.name,
+            "text": self.claim.text,
+            "source": self.claim.source,
+            "experiments": list(self.claim.experiments),
+            "expected": str(self.claim.expect),
+            "measured": {
+                name: {"value": estimate.value, "half_width": estimate.half_width}
+                for name, estimate in self.measured.items()
+            },
+            "unit": self.claim.unit,
+            "verdict": str(self.verdict),
+            "why": self.why,
+        }
+
 
 def judge(claim: Claim, results: Mapping[str, Results]) -> Judged:
     """Measure a claim on the tables that are there.

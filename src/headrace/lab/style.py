@@ -26,9 +26,13 @@ INK, FAINT, RULE = "#1c1c1a", "#6b6b66", "#dededa"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)), (0, (3, 1)), "-", "-")
 
-# Colours that the page replaces; each keeps its light value where the SVG stands alone.
-_VARIABLES = {INK: "ink", FAINT: "faint", RULE: "rule"} | {
-    colour: f"series-{place}" for place, colour in enumerate(SERIES)
+# The same colours by the names that they have in a page, and what they are there in the dark.
+LIGHT = {"ink": INK, "faint": FAINT, "rule": RULE} | {f"series-{place}": colour for place, colour in enumerate(SERIES)}
+DARK = {"ink": "#ececea", "faint": "#a3a39c", "rule": "#3a3c41"} | {
+    f"series-{place}": colour
+    for place, colour in enumerate(
+        ("#5fb4f0", "#ff8a4c", "#3fcf9f", "#e79ac6", "#f2b63d", "#9ad7f5", "#c8a566", "#b0b0b0")
+    )
 }
 
 _SETTINGS = {
@@ -133,9 +137,11 @@ def svg(figure: Figure, name: str) -> str:
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     text = text[text.index("<svg") :]
-    # Within a page, a style sheet in one picture would reach everything else; the picture's size is the page's affair.
+    # Within a page, a style sheet in one picture would reach everything else, and names of groups would stand there
+    # as often as there are pictures; the picture's size is the page's affair.
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r' (?:width|height)="[^"]*pt"', "", text, count=2)
-    for colour, variable in _VARIABLES.items():
+    for variable, colour in LIGHT.items():
         text = re.sub(colour, f"var(--{variable}, {colour})", text, flags=re.IGNORECASE)
     return text

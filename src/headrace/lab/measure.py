@@ -1,0 +1,74 @@
+"""Runs figures' experiments, and reads back what was measured: the lab's way to Spark and to the tables.
+
+Tables stand in `FOLDER/SCALE/`, one Parquet file an experiment. Spark is started only if something is missing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from headrace.lab.papers import Figure, Scale
+from headrace.spark.engine.session import Session, session
+from headrace.spark.engine.sweep import Failure, Progress, sweep
+from headrace.spark.engine.table import Table
+from headrace.spark.plan.experiment import Experiment
+from headrace.spark.plan.results import Results
+from headrace.spark.plan.schedule import outstanding
+from headrace.spark.plan.version import version
+
+Watch = Callable[[str, Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of one experiment. `computed` counts runs, `seconds` is wall time."""
+
+    experiment: Experiment
+    table: Table
+    computed: int
+    failures: tuple[Failure, ...]
+    seconds: float
+
+
+def measure(
+    figures: Sequence[Figure],
+    *,
+    scale: Scale,
+    folder: Path,
+    master: str,
+    fresh: bool = False,
+    debug: bool = False,
+    watch: Watch,
+) -> list[Measured]:
+    """Compute what the figures' tables lack; `fresh` forgets what they hold."""
+    work = {figure.name: (figure.at(scale), table_of(figure, scale, folder)) for figure in figures}
+    if fresh:
+        for _, table in work.values():
+            table.discard()
+    lacking = [name for name, (experiment, table) in work.items() if outstanding(experiment, read(experiment, table))]
+    done = {name: Measured(experiment, table, 0, (), 0.0) for name, (experiment, table) in work.items()}
+    if lacking:
+        with session(master, debug=debug) as spark:
+            for name in lacking:
+                done[name] = _swept(spark, *work[name], watch)
+    return list(done.values())
+
+
+def _swept(spark: Session, experiment: Experiment, table: Table, watch: Watch) -> Measured:
+    start = time.monotonic()
+    swept = sweep(spark, experiment, table, watch=partial(watch, experiment.name))
+    return Measured(experiment, table, swept.computed, swept.failures, time.monotonic() - start)
+
+
+def table_of(figure: Figure, scale: Scale, folder: Path) -> Table:
+    """Where a figure's numbers are."""
+    return Table(folder / scale, figure.name)
+
+
+def read(experiment: Experiment, table: Table) -> Results:
+    """What a table holds of an experiment; Invalid if another version computed it."""
+    return Results.of(experiment, table.read(version(experiment.kernel)))
