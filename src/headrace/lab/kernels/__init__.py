@@ -5,4 +5,6 @@ deterministic in both. Its docstring's first line is what `headrace simulate --h
 named here and imported when used, since numba takes a while to load.
 """
 
-KERNELS: dict[str, str] = {}
+KERNELS: dict[str, str] = {
+    "stochastic": "headrace.lab.kernels.stochastic",
+}
