@@ -103,6 +103,15 @@ def test_a_run_that_is_steady_from_the_start_loses_little() -> None:
     assert statistics.median(lost) < 80
 
 
-@pytest.mark.parametrize(("estimate", "text"), [(Estimate(14.8334, 0.123), "14.83 ± 0.12"), (Estimate(0.1), "0.1")])
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        (Estimate(14.8334, 0.123), "14.83 ± 0.12"),
+        (Estimate(0.100234, 0.00118), "0.1002 ± 0.0012"),
+        (Estimate(1234.5, 120.4), "1234 ± 120"),
+        (Estimate(3, 0.0), "3"),
+        (Estimate(0.1), "0.1"),
+    ],
+)
 def test_an_estimate_reads_as_people_write_it(estimate: Estimate, text: str) -> None:
     assert str(estimate) == text

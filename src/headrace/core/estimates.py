@@ -41,9 +41,11 @@ class Estimate:
         return math.inf if self.value == 0 else self.half_width / abs(self.value)
 
     def __str__(self) -> str:
-        if self.half_width is None:
+        """As people write it: the half-width with two digits, the value to the same place."""
+        if not self.half_width or not math.isfinite(self.half_width):
             return f"{self.value:.4g}"
-        return f"{self.value:.4g} ± {self.half_width:.2g}"
+        places = max(0, 1 - math.floor(math.log10(self.half_width)))
+        return f"{self.value:.{places}f} ± {self.half_width:.{places}f}"
 
 
 @lru_cache(maxsize=4096)

@@ -125,21 +125,22 @@ def _paper(finding: Finding, scale: Scale) -> str:
 
 def _claim(judged: Judged) -> str:
     claim, (kind, sign) = judged.claim, _SIGNS[judged.verdict]
+    unit = f" {escape(claim.unit)}" if claim.unit else ""
     measured = "".join(
-        f"<li>{f'{escape(name)} ' if name else ''}<b>{escape(str(estimate))}</b>{_unit(claim.unit)}</li>"
+        f"<tr><th>{escape(name) or 'measured'}</th><td><b>{escape(str(estimate))}</b>{unit}</td></tr>"
         for name, estimate in judged.measured.items()
     )
     links = ", ".join(f'<a href="#{_id(name)}">{escape(name)}</a>' for name in claim.experiments)
     why = f'<p class="why">{escape(judged.why)}</p>' if judged.why else ""
     return f"""<article class="claim {kind}" id="claim-{_id(claim.name)}">
-<p class="verdict"><span aria-hidden="true">{sign}</span> {judged.verdict}</p>
+<p class="verdict"><span aria-hidden="true">{sign}</span> <span>{judged.verdict}</span></p>
 <div>
 <p class="text">{escape(claim.text)}</p>
 <p class="source">{escape(claim.source)} · measured by {links}</p>
 {why}
 </div>
-<dl><dt>expected</dt><dd>{escape(str(claim.expect))}{_unit(claim.unit)}</dd>
-<dt>measured</dt><dd><ul>{measured or "<li>–</li>"}</ul></dd></dl>
+<table><tr><th>expected</th><td>{escape(str(claim.expect))}{unit}</td></tr>
+{measured}</table>
 </article>
 """
 
@@ -174,10 +175,16 @@ def _effort(results: Results) -> str:
     points = len({point for point, _ in runs})
     planned = len(results.experiment.points)
     lacking = f" ({planned - points} of {planned} points could not be computed)" if points < planned else ""
+    seconds = sum(runs.values())
+    took = f"{seconds:,.1f} s" if seconds >= 0.1 else "under 0.1 s"
     return (
-        f"{points} points{lacking}, {len(runs)} runs, {sum(runs.values()):.3g} s of computing, "
+        f"{_counted(points, 'point')}{lacking}, {_counted(len(runs), 'run')}, {took} of computing, "
         f"root seed {results.experiment.seed}"
     )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _provenance(found: list[Finding], scale: Scale) -> str:
@@ -223,10 +230,6 @@ def _tally(judged: Iterable[Judged]) -> str:
         )
         + "</span>"
     )
-
-
-def _unit(unit: str) -> str:
-    return f" {escape(unit)}" if unit else ""
 
 
 def _id(name: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from headrace.core.estimates import Estimate
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d3b", "#7f7f7f")
 INK, FAINT, RULE = "#1c1c1a", "#6b6b66", "#dededa"
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+MARKERS = ("o", "s", "^", "v", "P", "X", "p", "h")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)), (0, (3, 1)), "-", "-")
 
 # The same colours by the names that they have in a page, and what they are there in the dark.
@@ -37,11 +38,11 @@ DARK = {"ink": "#ececea", "faint": "#a3a39c", "rule": "#3a3c41"} | {
 
 _SETTINGS = {
     "font.family": "sans-serif",
-    "font.size": 10.5,
+    "font.size": 10,
     "text.color": INK,
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
-    "axes.titlesize": 11,
+    "axes.titlesize": 10.5,
     "axes.titleweight": "normal",
     "axes.titlelocation": "left",
     "axes.spines.top": False,
@@ -68,13 +69,19 @@ Points = Sequence[tuple[Any, Estimate]]
 def picture(
     *, x: str, y: str, panels: int = 1, titles: Sequence[str] = (), share_y: bool = True
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of one or more panels side by side, each labelled; labels name the unit: "wait, ticks"."""
+    """A figure of one or more panels, two a row, each labelled; labels name the unit: "wait, ticks"."""
+    columns = min(panels, 2)
+    rows = -(-panels // columns)
     with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(7.2 if panels == 1 else 3.6 * min(panels, 3), 4.1), layout="constrained")
-        axes = list(figure.subplots(1, panels, sharey=share_y, squeeze=False)[0])
+        figure = Figure(figsize=(8.4, 4.4 if rows == columns == 1 else 3.5 * rows + 0.4), layout="constrained")
+        grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
+    axes = [axis for row in grid for axis in row]
+    for axis in axes[panels:]:
+        axis.remove()
+    del axes[panels:]
     for place, axis in enumerate(axes):
         axis.set_xlabel(x)
-        if place == 0 or not share_y:
+        if place % columns == 0 or not share_y:
             axis.set_ylabel(y)
         if titles:
             axis.set_title(titles[place])
@@ -126,8 +133,16 @@ def bars(axis: Axes, label: str, edges: Sequence[float], heights: Sequence[float
 
 def legend(figure: Figure, axis: Axes) -> None:
     """The names of all series, under the picture, where they cover nothing."""
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), frameon=False)
+    named = list(zip(*axis.get_legend_handles_labels(), strict=True))
+    named.sort(key=lambda pair: not isinstance(pair[0], ErrorbarContainer))  # measurements first
+    figure.legend(
+        [handle for handle, _ in named],
+        [label for _, label in named],
+        loc="outside lower center",
+        ncols=min(len(named), 4),
+        frameon=False,
+        labelcolor=INK,
+    )
 
 
 def svg(figure: Figure, name: str) -> str:
