@@ -1,4 +1,8 @@
+import pytest
+
+from headrace.core.errors import Gone
 from headrace.core.items import Item
+from headrace.core.records import Leased
 from tests.protocols.desk import Desk, attempts, bodies
 
 
@@ -28,3 +32,34 @@ def test_an_expired_lease_returns_the_item_to_its_place() -> None:
     done = desk.pop()
     assert bodies(done) == [b"a"]
     assert attempts(done) == [2]
+
+
+def test_a_receipt_is_stale_once_its_item_is_leased_to_another() -> None:
+    desk = Desk()
+    desk.add(b"a")
+    first = desk.pop()
+    desk.abort(first)
+    second = desk.pop()
+    assert desk.commit(first).refused == [(first.batches[0].counters[0], "stale")]
+    assert desk.commit(second).refused == []
+
+
+def test_a_late_commit_is_obeyed_while_the_item_is_queued() -> None:
+    desk = Desk()
+    desk.add(b"a")
+    first = desk.pop()
+    desk.abort(first)
+    assert desk.commit(first).refused == []
+    assert bodies(desk.pop()) == []
+
+
+def test_a_named_pop_returns_the_same_items_until_they_are_settled() -> None:
+    desk = Desk()
+    desk.add(b"a", b"b")
+    first = desk.pop(name="n")
+    desk.pass_time(3600)
+    assert desk.pop(name="n") == first
+    assert sum(isinstance(record, Leased) for record in desk.log.records) == 1
+    desk.commit(first)
+    with pytest.raises(Gone):
+        desk.pop(name="n")

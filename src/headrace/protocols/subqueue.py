@@ -298,10 +298,10 @@ class Subqueue:
             zip(range(grant.first, grant.first + grant.count), zip(entries, repeat(grant)), strict=False)
         )
         if grant.name:
-            self.names[grant.name] = Named(grant.first, grant.count, grant.count, 0)
+            self._remember_name(grant)
         if not self.stories:
             return entries, [1] * len(entries)
-        return entries, [self.stories[seq].leases + 1 if seq in self.stories else 1 for seq in seqs]
+        return entries, [self._begin_attempt(seq) for seq in seqs]
 
     def on_committed(self, counters: list[int]) -> int:
         """Remove the items; how many there were."""
@@ -498,9 +498,9 @@ class Subqueue:
         story.due_us = 0
         return story.leases + 1
 
-    def _remember_name(self, grant: Grant, *, unsettled: int) -> None:
+    def _remember_name(self, grant: Grant) -> None:
         names = self.names
-        names[grant.name] = Named(grant.first, grant.count, unsettled, grant.at_us + grant.lease_us)
+        names[grant.name] = Named(grant.first, grant.count, grant.count, grant.at_us + grant.lease_us)
         if len(names) > self.limits.names:
             settled = next((name for name, named in names.items() if not named.unsettled), None)
             if settled is not None:
