@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SUBJECTS: tuple[str, ...] = ()
+SUBJECTS: tuple[str, ...] = ("networked",)
 
 
 def main(wanted: list[str]) -> None:

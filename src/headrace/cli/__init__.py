@@ -18,6 +18,7 @@ from headrace.core.names import nearest
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, the line in `headrace --help`)
+    "simulate": ("headrace.cli.simulate:simulate", "Run one simulation here and print what it measured."),
     "model": ("headrace.cli.model:model", "Solve a model and print what it predicts."),
     "lab": ("headrace.cli.lab:lab", "Measure the papers' figures and claims again."),
 }

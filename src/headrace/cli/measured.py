@@ -24,7 +24,7 @@ from headrace.lab.parameters import Parameter
 class MeasuredGroup(click.Group):
     """One command for each module of a registry, its options made from the module's PARAMETERS.
 
-    `run(module, options)` gives the numbers to show.
+    `options(module)` adds some that are no parameters; `run(module, options)` gives the numbers to show.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class MeasuredGroup(click.Group):
         *,
         modules: Mapping[str, str],
         run: Callable[[Any, dict[str, Any]], dict[str, Any]],
-        options: Sequence[click.Option] = (),
+        options: Callable[[Any], Sequence[click.Parameter]] = lambda module: (),
         help: str,
     ) -> None:
         super().__init__(name, help=help)
@@ -64,7 +64,7 @@ class MeasuredGroup(click.Group):
             help=module.__doc__,
             params=[
                 *(_option(parameter) for parameter in module.PARAMETERS),
-                *self.options,
+                *self.options(module),
                 click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
             ],
         )

@@ -12,18 +12,23 @@ POLICIES
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.core import estimates
 from headrace.core.errors import Invalid
 from headrace.lab.kernels.clusters import ALONE, COST, PAPER, Rules, Samples, Served, serve
 from headrace.lab.kernels.stream import stream
 from headrace.lab.kernels.topology import SHAPES, alone, network
 from headrace.lab.kernels.users import Requests, Users, requests
 from headrace.lab.parameters import Parameter
+from headrace.protocols.designs import networked as design
 
 POLICIES = ("paper", "cost", "isolated", "shared")
 NOTHING = "nothing"
@@ -31,6 +36,7 @@ TIMES = ("mean", "min", "max", "std", "p99")
 # Delivering a request to a server takes 5 ms, processing the delivery 1 ms (section III).
 DELIVERY = 0.006
 MOST_REQUESTS = 100_000_000
+
 
 PARAMETERS = (
     Parameter("topology", "ring:5", f"The network: {SHAPES}, or a file of links, two cluster numbers a line."),
@@ -103,6 +109,80 @@ def measure(parameters: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return {"overall": overall, "populations": {str(k): one for k, one in enumerate(populations)}}
 
 
+def combine(measured: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One measurement from those of several seeds.
+
+    Times, shares and speed-ups are means over the seeds, with the half-width of a 95 % interval beside each; `min`,
+    `hops_max` and `queue_seen_max` are the extremes over all seeds; `requests` and `hops` are sums.
+    """
+    return {
+        "overall": _combined([one["overall"] for one in measured]),
+        "populations": {k: _combined([one["populations"][k] for one in measured]) for k in measured[0]["populations"]},
+    }
+
+
+def _combined(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    combined: dict[str, Any] = {}
+    for name in dict.fromkeys(name for summary in summaries for name in summary):
+        values = [summary[name] for summary in summaries if name in summary]
+        if name == "speedup":
+            combined[name] = _means(values)
+        elif name in _OVER_SEEDS:
+            combined[name] = _OVER_SEEDS[name](values)
+        else:
+            combined |= _means([{name: value} for value in values])
+    return combined
+
+
+def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    means = {}
+    for name in dict.fromkeys(name for one in values for name in one):
+        estimate = estimates.mean([one[name] for one in values if name in one])
+        means[name] = estimate.value
+        if estimate.half_width is not None:
+            means[f"{name}_ci95"] = estimate.half_width
+    return means
+
+
+def _totals(values: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    total = sum((Counter(one) for one in values), Counter())
+    return {hops: total[hops] for hops in sorted(total, key=int)}
+
+
+_OVER_SEEDS: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "min": min,
+    "hops_max": max,
+    "queue_seen_max": max,
+    "requests": sum,
+    "hops": _totals,
+}
+
+
+def write_series(parameters: Mapping[str, Any], seed: int, directory: Path) -> None:
+    """Queue length, P and R of each cluster at every exchange, to `seed-N.csv`.
+
+    R is what the cluster knows under policy `paper`; other policies have none, and the column is empty. Under
+    `shared` there is one queue, cluster 0.
+    """
+    times = np.arange(0.0, parameters["until"], parameters["exchange"])
+    _, _, samples = run(parameters, seed, sample_times=times)
+    accept = acceptances(parameters, samples)
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / f"seed-{seed}.csv").open("w", encoding="utf-8") as out:
+        out.write("time,cluster,queued,accept,reach\n")
+        for row, time in enumerate(times):
+            for k, (queued, p, r) in enumerate(zip(samples.queued[row], accept[row], samples.reach[row], strict=True)):
+                out.write(f"{time:.6g},{k},{queued},{p:.6g},{'' if math.isnan(r) else format(r, '.6g')}\n")
+
+
+def acceptances(parameters: Mapping[str, Any], samples: Samples) -> NDArray[np.float64]:
+    """P by time and cluster, from the queue lengths."""
+    servers = parameters["servers"]
+    if parameters["policy"] == "shared":
+        servers *= network(parameters["topology"]).clusters
+    return np.vectorize(design.acceptance, otypes=[float])(samples.queued, servers)
+
+
 def run(
     parameters: Mapping[str, Any], seed: int, *, sample_times: NDArray[np.float64] | None = None
 ) -> tuple[Requests, Served, Samples]:
@@ -154,7 +234,7 @@ def _by_population(parameters: Mapping[str, Any], asked: Requests, served: Serve
     """The summary over all, then one a population."""
     times = system_times(parameters, asked, served)
     clusters = network(parameters["topology"]).clusters
-    order = np.argsort(asked.population, kind="stable")
+    order = np.argsort(asked.population.astype(np.uint16), kind="stable")  # 16 bits are sorted by radix
     bounds = np.searchsorted(asked.population[order], np.arange(clusters + 1))
     members = [order, *(order[bounds[k] : bounds[k + 1]] for k in range(clusters))]
     return [_summary(times[who], served.hops[who], served.queue_seen[who]) for who in members]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headrace.core.errors import Invalid
 
-MOST_CLUSTERS = 100_000
+MOST_CLUSTERS = 50_000
 MOST_COMPLETE = 2_000
 SHAPES = "ring:N, chords:N, star:N, complete:N, grid:RxC"
 
