@@ -1,6 +1,7 @@
 """`headrace simulate`: seeds, series and errors, by the command line."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -8,17 +9,17 @@ import pytest
 from headrace.cli import main
 
 
-def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+def _run(capsys: pytest.CaptureFixture[str], command: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as left:
-        main(["simulate", *argv])
+        main(["simulate", *shlex.split(command)])
     out, err = capsys.readouterr()
     assert isinstance(left.value.code, int)
     return left.value.code, out, err
 
 
 def test_several_seeds_against_another_policy_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    argv = "networked --topology ring:5 --policy paper --until 8 --seeds 1:3 --against isolated --json".split()
-    code, out, err = _run(capsys, *argv, "--series", str(tmp_path))
+    command = "networked --topology ring:5 --policy paper --until 8 --seeds 1:3 --against isolated --json"
+    code, out, err = _run(capsys, f"{command} --series {tmp_path}")
     measured = json.loads(out)
     assert (code, err) == (0, "")
     wanted = {"mean", "min", "max", "std", "p99", "requests", "forwarded_share", "hops_max", "hops", "queue_seen_max"}
@@ -29,15 +30,15 @@ def test_several_seeds_against_another_policy_in_json(capsys: pytest.CaptureFixt
 
 
 def test_one_seed_prints_whole_numbers_and_no_intervals(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = _run(capsys, *"networked --until 5 --seeds 7 --json".split())
+    code, out, _ = _run(capsys, "networked --until 5 --seeds 7 --json")
     assert code == 0
     assert "mean_ci95" not in json.loads(out)["overall"]
-    assert _run(capsys, *"networked --until 5 --seed 7 --json".split())[1] == out
+    assert _run(capsys, "networked --until 5 --seed 7 --json")[1] == out
 
 
 @pytest.mark.parametrize("seeds", ["5:1", "one", "1:2:3", "", ":", "1-10"])
 def test_seeds_that_make_no_sense_are_refused(capsys: pytest.CaptureFixture[str], seeds: str) -> None:
-    code, out, err = _run(capsys, "networked", "--seeds", seeds)
+    code, out, err = _run(capsys, f"networked --seeds '{seeds}'")
     assert (code, out) == (2, "")
     assert "FIRST:LAST" in err
 
@@ -58,7 +59,7 @@ def test_seeds_that_make_no_sense_are_refused(capsys: pytest.CaptureFixture[str]
 def test_bad_input_is_one_sentence_and_exit_code_2(
     capsys: pytest.CaptureFixture[str], argv: str, sentence: str
 ) -> None:
-    code, out, err = _run(capsys, "networked", *argv.split())
+    code, out, err = _run(capsys, f"networked {argv}")
     assert (code, out) == (2, "")
     assert sentence in err
     assert "Traceback" not in err
