@@ -6,7 +6,6 @@ A kernel that can `combine` the measurements of several seeds gets `--seeds`, on
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import click
 
 from headrace.cli.measured import MeasuredGroup
+from headrace.cli.progress import Bar
 from headrace.core.errors import Invalid
 from headrace.lab.kernels import KERNELS
 from headrace.lab.parameters import complete
@@ -24,9 +24,9 @@ def _measure(kernel: Any, options: dict[str, Any]) -> dict[str, Any]:
     parameters = complete(kernel.PARAMETERS, options)
     kernel.check(parameters)
     measured: list[dict[str, Any]] = []
-    hidden = len(seeds) == 1 or not sys.stderr.isatty()
-    with click.progressbar(seeds, label="seeds", file=sys.stderr, hidden=hidden) as bar:
-        for seed in bar:
+    with Bar() as bar:
+        for seed in seeds:
+            bar.show("simulate", done=len(measured), total=len(seeds), unit="seeds", seconds_left=None)
             measured.append(kernel.measure(parameters, seed))
             if series is not None:
                 kernel.write_series(parameters, seed, series)
