@@ -1,5 +1,96 @@
-"""Headrace: a distributed work queue with no central broker to outgrow."""
+"""Headrace: a distributed work queue with no central broker to outgrow.
+
+import headrace
+
+with headrace.open("data") as hr:
+    hr.add("thumbnails", b"cat.png", priority=3)
+    for item in hr.take("thumbnails", wait=0):
+        with item:
+            print(item.body)
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+_ROOMS = {
+    "headrace.core.items": "Item",
+    "headrace.core.limits": "Limits QueueSettings",
+    "headrace.core.errors": (
+        "HeadraceError Rejected Invalid Full Paused Forbidden StaleLease Gone Unavailable OutcomeUnknown "
+        "PeerViolation Damaged"
+    ),
+    "headrace.client.handle": "Headrace Lease",
+    "headrace.client.shapes": "Receipt",
+    "headrace.client.opening": "open",
+}
+_PUBLIC = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+if TYPE_CHECKING:
+    from headrace.client.handle import Headrace, Lease
+    from headrace.client.opening import open
+    from headrace.client.shapes import Receipt
+    from headrace.core.errors import (
+        Damaged,
+        Forbidden,
+        Full,
+        Gone,
+        HeadraceError,
+        Invalid,
+        OutcomeUnknown,
+        Paused,
+        PeerViolation,
+        Rejected,
+        StaleLease,
+        Unavailable,
+    )
+    from headrace.core.items import Item
+    from headrace.core.limits import Limits, QueueSettings
+
+__all__ = [
+    "Damaged",
+    "Forbidden",
+    "Full",
+    "Gone",
+    "Headrace",
+    "HeadraceError",
+    "Invalid",
+    "Item",
+    "Lease",
+    "Limits",
+    "OutcomeUnknown",
+    "Paused",
+    "PeerViolation",
+    "QueueSettings",
+    "Receipt",
+    "Rejected",
+    "StaleLease",
+    "Unavailable",
+    "head_start",
+    "open",
+]
+
+
+def head_start(seconds: float) -> int:
+    """A priority that puts an item ahead of all that came up to `seconds` before it, from this machine's clock.
+
+    In a queue that uses it throughout nothing starves: an older item always becomes the most urgent in the end.
+    """
+    import time
+
+    return time.time_ns() // 1000 - round(seconds * 1_000_000)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

@@ -91,7 +91,7 @@ class Desk:
         self.shard = Shard(limits=self.limits, loading=True)
         for position, record in enumerate(self.log.records):
             self.shard.apply(position, record)
-        self.shard.settle(WALL_US + self.now_us)
+        self.shard.settle()
         self._start()
 
     def reboot_from_snapshot(self) -> None:
@@ -99,7 +99,7 @@ class Desk:
         parts = list(self.shard.freeze())
         self.shard = Shard(limits=self.limits, loading=True)
         self.shard.thaw(parts)
-        self.shard.settle(WALL_US + self.now_us)
+        self.shard.settle()
         self._start()
 
     def send(self, command: AnyCommand, *, session: bytes = b"", number: int = 0, answered: int = 0) -> int:
@@ -121,7 +121,7 @@ class Desk:
         end_us = self.now_us + round(seconds * US)
         while True:
             due_us = self.node.next_wake_us(self.now_us)
-            if due_us is None or due_us > end_us:
+            if due_us > end_us:
                 break
             self.now_us = end_us if stalled else max(self.now_us, due_us)
             self.node.on_wake(self.now_us, WALL_US + self.now_us, self.out, due_us=due_us)

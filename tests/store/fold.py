@@ -28,7 +28,7 @@ class Fold:
         if isinstance(record, Added):
             self.bodies += record.items
 
-    def settle(self, wall_us: int) -> None:
+    def settle(self) -> None:
         self.is_settled = True
 
 

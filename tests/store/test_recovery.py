@@ -19,7 +19,7 @@ SEGMENT_BYTES = 2048
 
 def opened(disk: SimDisk) -> tuple[FileLog, Recovered, Fold]:
     fold = Fold()
-    log, report = recover(disk, fold, wall_us=0, segment_bytes=SEGMENT_BYTES)
+    log, report = recover(disk, fold, segment_bytes=SEGMENT_BYTES)
     return log, report, fold
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from headrace.core.errors import HeadraceError
@@ -70,19 +70,18 @@ class Disk(Protocol):
 class Log(Protocol):
     """What carries a shard. A position counts records: the next record to come has position `end`."""
 
-    end: int
-    safe: int
-    """All records below this position survive what the durability level names."""
+    @property
+    def end(self) -> int: ...
+
+    @property
+    def safe(self) -> int:
+        """All records below this position survive a power cut, as far as this log ever lets them."""
 
     def append(self, records: Sequence[AnyRecord], *, from_reserve: bool = False) -> int:
         """Write records as one group, all or none; the position of the first.
 
-        `DiskFull` or `DiskFailed`: nothing was appended. What empties a full queue may use the room that is kept in
-        reserve.
+        `DiskFull`: nothing was written. What empties a full queue may use the room that is kept in reserve.
         """
 
     def sync(self) -> None:
         """Make everything appended so far safe."""
-
-    def tail(self) -> Iterator[tuple[int, AnyRecord]]:
-        """What was written since the snapshot, with positions."""

@@ -32,9 +32,10 @@ class Effects:
         self.refs.append((ref, more))
 
 
-def turn(node: Node, log: Log, now_us: int, out: Effects) -> None:
+def turn(node: Node, log: Log, now_us: int, out: Effects, *, safe_when_written: bool = False) -> None:
     """Append what was decided and apply it, until nothing more follows from it.
 
+    `safe_when_written`: the durability level promises no more than the log's records have by then.
     `DiskFailed` goes through: what the log holds is unknown then, and the node with it.
     """
     while out.records:
@@ -50,4 +51,4 @@ def turn(node: Node, log: Log, now_us: int, out: Effects) -> None:
                 node.on_reserve_full(now_us, records, refs, out)
                 continue
         node.on_appended(now_us, position, records, refs, out)
-    node.on_safe(log.safe, out)
+    node.on_safe(log.end if safe_when_written else log.safe, out)

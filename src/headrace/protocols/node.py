@@ -102,6 +102,8 @@ class Node:
         self._parts: dict[Any, list[c.Batch]] = {}
         self._timers: list[tuple[int, int, str, Any]] = []
         self._timer_count = 0
+        self.wake_us = now_us
+        """No event of time is due before this: a lower bound that is kept cheaply."""
         self._alarms: dict[str, int] = {}
         self._settle_recovered(now_us)
 
@@ -137,6 +139,14 @@ class Node:
         for ref in gone:
             if self.pops.leave(ref) is None:
                 self.adds.leave(ref)
+
+    def all_refs(self) -> list[Any]:
+        """Everyone who waits for an answer."""
+        refs = [ref for _, ref, _ in self._held] + [
+            parked.request.ref for line in (self.pops, self.adds) for parked in line
+        ]
+        plain = [ref for ref in refs if type(ref) is not _Numbered]
+        return plain + [ref for waiting in self._in_flight.values() for ref in waiting]
 
     def on_appended(
         self, now_us: int, position: int, records: list[AnyRecord], refs: list[tuple[Any, bool]], out: Effects
@@ -187,13 +197,19 @@ class Node:
         if not self.claimed and position >= self._claim_end > 0:
             self.claimed = True
 
-    def next_wake_us(self, now_us: int) -> int | None:
+    @property
+    def waits_for_safety(self) -> bool:
+        """Whether an answer is held until the log is safe."""
+        return bool(self._held)
+
+    def next_wake_us(self, now_us: int) -> int:
         """When `on_wake` should be called next."""
-        times = [self._timers[0][0]] if self._timers else []
+        times = [self._timers[0][0]]  # there is always one for the sessions
         lease_us = self.deadlines.next_us()
         if lease_us is not None:
             times.append(min(lease_us + self.stalled_us, now_us + TICK_US))
-        return min(times) if times else None
+        self.wake_us = min(times)
+        return self.wake_us
 
     def on_wake(self, now_us: int, wall_us: int, out: Effects, *, due_us: int | None = None) -> None:
         """Time has passed: end leases, ripen and expire items, end waits. `due_us` is when this wake-up was due."""
@@ -327,6 +343,8 @@ class Node:
         elif record.seqs:
             deadline_us = now_us - self.stalled_us + record.lease_us
             self.deadlines.set(deadline_us, record.first, len(record.seqs), record.queue)
+            if now_us + TICK_US < self.wake_us:
+                self.wake_us = now_us + TICK_US
 
     def _after(self, now_us: int, touched: dict[str, AnyRecord], out: Effects) -> None:
         """Serve who waited for what the records brought."""
@@ -377,6 +395,8 @@ class Node:
 
     def _set_timer(self, at_us: int, kind: str, key: Any) -> None:
         self._timer_count += 1
+        if at_us < self.wake_us:
+            self.wake_us = at_us
         heappush(self._timers, (at_us, self._timer_count, kind, key))
 
     def _on_parked_timer(self, now_us: int, ref: Any, out: Effects) -> None:

@@ -133,10 +133,10 @@ class Shard:
             session.note(record.number, record.answered, outcome, record.at_us)
         return outcome
 
-    def settle(self, wall_us: int) -> None:
+    def settle(self) -> None:
         """Recovery is over: order what was loaded."""
         for sub in self.queues.values():
-            sub.settle(wall_us)
+            sub.settle()
         self.loading = False
 
     def queue(self, name: str) -> Subqueue:
@@ -160,7 +160,7 @@ class Shard:
         self.epochs = [*self.epochs[at:], (self.next_counter, record.epoch)]
         if record.ends_leases:
             for sub in self.queues.values():
-                ended = [counter for counter, (_, grant) in sub.leases.items() if not grant.detached and not grant.name]
+                ended = [counter for counter, (_, grant) in sub.leases.items() if _ended_with_its_process(grant)]
                 sub.on_returned(ended, WORKER_CRASHED, "", record.at_us)
         return DONE
 
@@ -293,6 +293,11 @@ class Shard:
                     sub.keys, sub.names = part.keys, part.names
                 case _:
                     _thaw_items(self.queue(part.queue), part)
+
+
+def _ended_with_its_process(grant: Grant) -> bool:
+    """Whether who held this lease was in the process of the node itself, as one without a session is."""
+    return not (grant.session or grant.detached or grant.name)
 
 
 def _first_counter(pair: tuple[int, int]) -> int:

@@ -409,8 +409,8 @@ class Subqueue:
             self.names[name] = Named(named.first, named.count, named.unsettled, at_us + self.limits.name_us)
             self.on_returned(counters, NAME_EXPIRED, "", at_us)
 
-    def settle(self, wall_us: int) -> None:
-        """Put what recovery loaded in order."""
+    def settle(self) -> None:
+        """Put what recovery loaded in order; what has a due time ripens when the clock is known."""
         assert self.loading is not None
         loaded, self.loading = self.loading, None
         special = {seq for seq, story in self.stories.items() if story.held or story.due_us}
@@ -418,7 +418,7 @@ class Subqueue:
         set_apart = [(seq, loaded.pop(seq)) for seq in sorted(special) if seq in loaded]
         self.ready = Ready.of_sorted(sorted(loaded.values()))
         for seq, entry in set_apart:
-            self._place(seq, entry, wall_us)
+            self._place(seq, entry, 0)
 
     # -- pieces of the fold ----------------------------------------------------------------------------------------
 

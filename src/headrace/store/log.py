@@ -121,6 +121,11 @@ class FileLog:
         """Bytes of the frames that are kept: since the last `trim`."""
         return self.written_bytes - self._segments[0].began_bytes
 
+    @property
+    def failed(self) -> bool:
+        """Whether the log is of no more use: only recovery goes on from here."""
+        return self._error is not None
+
     # -- appending
 
     def append(self, records: Sequence[AnyRecord], *, from_reserve: bool = False) -> int:

@@ -24,3 +24,6 @@ class MemoryLog:
 
     def sync(self) -> None:
         """There is nothing to make safe."""
+
+    def close(self) -> None:
+        """There is nothing to let go."""

@@ -40,7 +40,7 @@ class Shard(Protocol):
     def apply(self, position: int, record: AnyRecord) -> object:
         """Follow one record."""
 
-    def settle(self, wall_us: int) -> None:
+    def settle(self) -> None:
         """All records are applied."""
 
 
@@ -81,13 +81,13 @@ class Place:
         return f"{segment.name_of(self.number)} at offset {self.offset}"
 
 
-def recover(disk: Disk, shard: Shard, *, wall_us: int, segment_bytes: int = SEGMENT_BYTES) -> tuple[FileLog, Recovered]:
+def recover(disk: Disk, shard: Shard, *, segment_bytes: int = SEGMENT_BYTES) -> tuple[FileLog, Recovered]:
     """Bring `shard`, which is new, to what the directory holds, and open its log.
 
     `Damaged` and `Unavailable` (a newer format) change nothing on disk; `DiskFull` when there is not even room for one
     small segment.
     """
-    return Recovery(disk, shard, segment_bytes=segment_bytes).run(wall_us)
+    return Recovery(disk, shard, segment_bytes=segment_bytes).run()
 
 
 class Recovery:
@@ -119,7 +119,7 @@ class Recovery:
         self._segments: list[Segment] = []
         self._frame_bytes = 0
 
-    def run(self, wall_us: int) -> tuple[FileLog, Recovered]:
+    def run(self) -> tuple[FileLog, Recovered]:
         numbers = segment.numbers(self.disk)
         self._thaw()
         for number in self._needed(numbers):
@@ -128,7 +128,7 @@ class Recovery:
         log = self._open_log(numbers)
         self._tidy_snapshots()
         self.report.end = self._expected
-        self.shard.settle(wall_us)
+        self.shard.settle()
         return log, self.report
 
     # -- reading

@@ -1,0 +1,253 @@
+"""The handle for threads: every verb, on a node in this process.
+
+A handle may be shared by threads, which then share its syncs. It is closed by `with` or `close`, which gives back what
+is still leased.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from headrace.client.shapes import Dead, Held, Ids, Leases, Place, Queued
+from headrace.client.verbs import Bodies, Call, Verbs
+from headrace.core.commands import AnyCommand, AnyOutcome, Batch, QueueStats
+from headrace.core.errors import Rejected
+from headrace.core.items import Item
+
+T = TypeVar("T")
+UNSETTLED = "not settled before the next was taken"
+
+
+class Engine(Protocol):
+    """What a handle stands on."""
+
+    def ask(self, command: AnyCommand) -> AnyOutcome: ...
+    def watch(self, queue: str, epoch: int, counter: int, lease_us: int) -> None: ...
+    def unwatch(self, queue: str, epoch: int, counter: int) -> None: ...
+    def close(self) -> None: ...
+
+
+class Lease(Held):
+    """An item that is leased to us. As a context it is renewed, and then committed, or aborted on an exception."""
+
+    _handle: Any = None
+
+    def commit(self, add: Iterable[tuple[str, Item | bytes]] = ()) -> None:
+        """The item is done; what it produced, (queue, item) pairs, is added in the same step."""
+        self._handle.commit(self, add=add)
+
+    def abort(self, *, delay: float = 0, reason: str = "", dead: bool = False) -> None:
+        """Give the item back, to be handed out again after `delay` seconds; or not at all, if it is to be `dead`."""
+        self._handle.abort(self, delay=delay, reason=reason, dead=dead)
+
+    def extend(self, seconds: float) -> None:
+        """Hold the item for so many seconds from now."""
+        self._handle.extend(self, seconds)
+
+    def __enter__(self) -> Self:
+        self.watch()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._settled:
+            return
+        if error is None:
+            self.commit()
+            return
+        with contextlib.suppress(Rejected):  # the lease is over already; the error matters more
+            self.abort(reason=f"{type(error).__name__}: {error}")
+
+
+class Headrace:
+    """An open node. Made by `headrace.open`."""
+
+    def __init__(self, engine: Engine, verbs: Verbs) -> None:
+        self._engine = engine
+        self._verbs = verbs
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what is leased, make everything safe, and let go. Waiting calls end with `Unavailable`."""
+        self._engine.close()
+
+    # -- in
+
+    def add(
+        self,
+        queue: str,
+        body: Item | bytes,
+        *,
+        priority: int = 0,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        delay: float | None = None,
+        not_before: dt.datetime | None = None,
+        expires: float | None = None,
+        id: str | None = None,
+        wait: float | None = 0,
+    ) -> str:
+        """Add one item; its id, or that of the item that holds its `key` already.
+
+        Lower `priority` is more urgent. `delay` and `expires` are seconds. A full queue is waited for up to `wait`
+        seconds (None: for ever), then `Full` is raised.
+        """
+        return self._ask(
+            self._verbs.add(
+                queue,
+                body,
+                priority=priority,
+                key=key,
+                headers=headers,
+                delay=delay,
+                not_before=not_before,
+                expires=expires,
+                id=id,
+                wait=wait,
+            )
+        )
+
+    def add_many(self, queue: str, items: Bodies, *, wait: float | None = 0) -> Ids:
+        """Add items or bodies, all or none; their ids."""
+        return self._ask(self._verbs.add_many(queue, items, wait=wait))
+
+    # -- out
+
+    def peek(self, queue: str, n: int = 1) -> list[Queued]:
+        """The most urgent items, leased to nobody on that account."""
+        return self._ask(self._verbs.peek(queue, n))
+
+    def pop(
+        self,
+        queue: str | Sequence[str],
+        n: int = 1,
+        *,
+        wait: float | None = 0,
+        lease: float | None = None,
+        at_least: int | None = None,
+        name: str | None = None,
+    ) -> Leases:
+        """Lease up to `n` of the most urgent items of a queue, or of several.
+
+        Waits up to `wait` seconds for a first one (None: for ever). `lease` is how long they are ours, in seconds.
+        `at_least`: only items at least this urgent; if the top is not, the list is empty and its `top` says what is.
+        `name`: a pop that is repeated under its name gives the same items.
+        """
+        return self._ask(
+            self._verbs.pop(
+                queue, n, self._leases, wait=wait, lease=lease, at_least=at_least, name=name, detached=False
+            )
+        )
+
+    def take(
+        self, queue: str | Sequence[str], *, wait: float | None = None, lease: float | None = None
+    ) -> Iterator[Lease]:
+        """Items one by one, renewed while you have them; for ever, or until none comes for `wait` seconds.
+
+        Going on to the next with one unsettled aborts it.
+        """
+        while True:
+            leases: list[Lease] = self.pop(queue, wait=wait, lease=lease)
+            if not leases:
+                return
+            (item,) = leases
+            item.watch()
+            try:
+                yield item
+            finally:
+                if not item._settled:
+                    with contextlib.suppress(Rejected):
+                        item.abort(reason=UNSETTLED)
+
+    def commit(self, leases: Any, *, add: Iterable[tuple[str, Item | bytes]] = ()) -> None:
+        """Settle one or many leases or receipts as done; with `add`, (queue, item) pairs, all or nothing.
+
+        Those that were in time take effect even when others were not: `Gone` or `StaleLease` is raised at the end.
+        """
+        self._settle(leases, self._verbs.commit(leases, add))
+
+    def abort(self, leases: Any, *, delay: float = 0, reason: str = "", dead: bool = False) -> None:
+        """Give leased items back, after `delay` seconds, or straight to the dead."""
+        self._settle(leases, self._verbs.abort(leases, delay=delay, reason=reason, dead=dead))
+
+    def extend(self, leases: Any, seconds: float) -> None:
+        """Hold leased items for so many seconds from now."""
+        for call in self._verbs.extend(leases, seconds):
+            self._ask(call)
+
+    # -- tending
+
+    def dead(self, queue: str, n: int = 100, *, after: int | None = None) -> list[Dead]:
+        """Dead items in their order; a long list goes on `after` the `place` of the last one."""
+        return self._ask(self._verbs.dead(queue, n, after))
+
+    def revive(self, queue: str, ids: Iterable[str] | None = None) -> int:
+        """Queue dead items again, their counts reset: those with these ids, or all. How many."""
+        return self._ask(self._verbs.revive(queue, ids))
+
+    def purge(self, queue: str, *, dead: bool = False, ids: Iterable[str] | None = None) -> int:
+        """Throw away what is queued; or all the `dead`; or the dead with these `ids`. How many."""
+        return self._ask(self._verbs.purge(queue, dead=dead, ids=ids))
+
+    def declare(self, queue: str, **settings: Any) -> None:
+        """Create a queue, or change its settings: those of `headrace.QueueSettings`."""
+        self._ask(self._verbs.declare(queue, settings))
+
+    def pause(self, queue: str) -> None:
+        """Hand nothing out until `resume`; adds go on."""
+        self.declare(queue, paused=True)
+
+    def resume(self, queue: str) -> None:
+        self.declare(queue, paused=False)
+
+    def drop(self, queue: str) -> None:
+        """Remove a queue with all that is in it; refused while items are leased."""
+        self._ask(self._verbs.drop(queue))
+
+    def queues(self) -> list[QueueStats]:
+        """The figures of all queues."""
+        return self._ask(self._verbs.queues())
+
+    def stats(self, queue: str) -> QueueStats:
+        """The figures of one queue."""
+        return self._ask(self._verbs.stats(queue))
+
+    def why(self, id: str) -> Place:
+        """Where an item is, how many are ahead of it, since when, and what became of each attempt."""
+        return self._ask(self._verbs.why(id))
+
+    # -- pieces
+
+    def _ask(self, call: Call[T]) -> T:
+        command, read = call
+        return read(self._engine.ask(command))
+
+    def _settle(self, leases: Any, calls: list[Call[None]]) -> None:
+        for lease in leases if isinstance(leases, list | tuple) else (leases,):
+            if isinstance(lease, Held):
+                lease.settle()
+        failures = []
+        for call in calls:
+            try:
+                self._ask(call)
+            except Rejected as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def _leases(self, batch: Batch) -> list[Lease]:
+        engine, queue, epoch, lease_us = self._engine, batch.queue, batch.epoch, batch.lease_us
+        return [
+            Lease(queue, entry, epoch, counter, attempt, lease_us, engine, False, self)
+            for entry, counter, attempt in zip(batch.entries, batch.counters, batch.attempts, strict=True)
+        ]

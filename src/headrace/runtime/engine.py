@@ -1,0 +1,481 @@
+"""The thread driver: a node on the calling thread, under a lock, in front of a log.
+
+Callers form commit groups: each appends under the lock, then one of them syncs for all, outside it. A daemon thread,
+the *keeper*, serves what time brings, syncs once a second at level `os`, makes segments ready, and writes snapshots
+beside the traffic. An exception that escapes the machine poisons the node: whoever waits gets `OutcomeUnknown`, and the
+next call recovers from the log; not so after a failed sync, which only opening anew can mend.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import secrets
+import socket
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final, Literal
+
+from headrace.core.commands import (
+    Abort,
+    AnyCommand,
+    AnyOutcome,
+    EndSession,
+    PopDone,
+    Refused,
+    Request,
+)
+from headrace.core.errors import HeadraceError, OutcomeUnknown, Unavailable
+from headrace.core.limits import MIB, US, Limits
+from headrace.core.ports import DiskFailed, DiskFull
+from headrace.protocols.consumer import Renewal
+from headrace.protocols.effects import Effects, turn
+from headrace.protocols.node import Node
+from headrace.protocols.shard import Shard
+from headrace.runtime.clock import SystemClock
+from headrace.runtime.disk import open_directory
+from headrace.runtime.owner import DirectoryLock
+from headrace.store.log import FileLog
+from headrace.store.memory import MemoryLog
+from headrace.store.recovery import Recovered, recover
+from headrace.store.snapshot import SnapshotWriter
+
+Durability = Literal["memory", "os", "fsync"]
+
+BACKGROUND_SYNC_US: Final = US
+IDLE_US: Final = 60 * US
+SNAPSHOT_MIN_BYTES: Final = 32 * MIB
+"""A log that grew by less is read back in less time than a snapshot is worth."""
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+"""All that are open, for forks and for the end of the process."""
+
+
+class Ticket:
+    """Who waits for an answer: a thread, once it has a gate to wait at."""
+
+    __slots__ = ("gate", "leads", "outcome")
+
+    def __init__(self) -> None:
+        self.outcome: AnyOutcome | None = None
+        self.gate: threading.Lock | None = None
+        self.leads = False
+
+    def settle(self, outcome: AnyOutcome) -> None:
+        self.outcome = outcome
+        if self.gate is not None:
+            self.gate.release()
+
+
+class Callback:
+    """Who waits for an answer: whoever is called with it, under the lock."""
+
+    __slots__ = ("_call", "outcome")
+
+    def __init__(self, settle: Callable[[AnyOutcome], None]) -> None:
+        self._call = settle
+        self.outcome: AnyOutcome | None = None
+
+    def settle(self, outcome: AnyOutcome) -> None:
+        self.outcome = outcome
+        self._call(outcome)
+
+
+class Engine:
+    """One open directory, or none, with its node."""
+
+    def __init__(self, path: str | None, *, durability: Durability, limits: Limits, ends_leases: bool) -> None:
+        self.path = path
+        self.durability = durability
+        self.limits = limits
+        self.recovered = Recovered()
+        self.clock = SystemClock()
+        self._ends_leases = ends_leases
+        self._lock = threading.Lock()
+        self._out = Effects()
+        self._syncing = False
+        self._sleeps_until_us = 0
+        self._sleepers: deque[Ticket] = deque()
+        self._bell = threading.Event()
+        self._stopping = False
+        self._forked = False
+        self._error: HeadraceError | None = None
+        self._poisoned = False
+        self._renewal = Renewal()
+        self._owner = DirectoryLock(path) if path is not None else None
+        self._disk = open_directory(path) if path is not None else None
+        try:
+            self._boot()
+        except BaseException:
+            self._let_go()
+            raise
+        _engines.add(self)
+        self._keeper = threading.Thread(target=self._keep, name="headrace-keeper", daemon=True)
+        self._keeper.start()
+
+    # -- asking ----------------------------------------------------------------------------------------------------
+
+    def ask(self, command: AnyCommand) -> AnyOutcome:
+        """The answer to a command; waits as long as the command says."""
+        ticket = Ticket()
+        with self._lock:
+            self._decide(Request(ticket, command))
+            if ticket.outcome is None:
+                self._enlist(ticket)
+        if ticket.outcome is None:
+            self._wait(ticket)
+        assert ticket.outcome is not None
+        return ticket.outcome
+
+    def _wait(self, ticket: Ticket) -> None:
+        try:
+            while ticket.outcome is None:
+                if ticket.leads:
+                    self._lead(ticket)
+                elif (gate := ticket.gate) is not None:
+                    gate.acquire()
+        except BaseException:
+            self.forsake(ticket)
+            raise
+
+    def submit(self, command: AnyCommand, ref: Callback) -> bool:
+        """Decide on a command whose answer goes to `ref`; whether somebody must call `sync` for it."""
+        with self._lock:
+            self._decide(Request(ref, command))
+            return self.node.waits_for_safety and not self._syncing
+
+    def sync(self) -> None:
+        """Sync for all who wait for it, until nobody does."""
+        while self.node.waits_for_safety and self._take_the_lead():
+            self._sync_once()
+
+    def forsake(self, ref: Ticket | Callback) -> None:
+        """Nobody waits for this answer any more; what it granted is given back."""
+        with self._lock:
+            if self._error is not None or self._forked:
+                return
+            self.node.cancel(self.clock.now_us(), [ref], self._out)
+            if isinstance(ref, Ticket) and ref.leads:
+                self._appoint()
+            outcome = ref.outcome
+            if isinstance(outcome, PopDone):
+                for batch in outcome.batches:
+                    self._decide(Request(Ticket(), Abort(batch.queue, batch.epoch, batch.counters)))
+
+    def watch(self, queue: str, epoch: int, counter: int, lease_us: int) -> None:
+        """Renew this lease for as long as this process lives, or until `unwatch`."""
+        due_us = self._renewal.watch(queue, epoch, counter, lease_us, self.clock.now_us())
+        if due_us < self._sleeps_until_us:
+            self._bell.set()
+
+    def unwatch(self, queue: str, epoch: int, counter: int) -> None:
+        self._renewal.unwatch(queue, epoch, counter)
+
+    def close(self) -> None:
+        """Give back what is leased, make everything safe, and let the directory go."""
+        with self._lock:
+            if self._stopping or self._forked:
+                self._stopping = True
+                return
+            self._stopping = True
+            self._bell.set()
+        self._keeper.join()
+        with self._lock:
+            try:
+                if self._error is None and not self._poisoned:
+                    self._decide(Request(None, EndSession()), closing=True)
+                    self._finish_sync()
+            finally:
+                self._fail_all(Unavailable("the handle was closed while this call waited"))
+                self._let_go()
+                _engines.discard(self)
+
+    # -- deciding, under the lock ----------------------------------------------------------------------------------
+
+    def _decide(self, request: Request, *, closing: bool = False) -> None:
+        if self._forked or self._error is not None or self._poisoned or (self._stopping and not closing):
+            self._mend()
+        now_us = self.clock.now_us()
+        try:
+            self.node.handle(now_us, (request,), self._out)
+            self._turn(now_us)
+        except BaseException as error:
+            raise self._poison(error) from error
+
+    def _turn(self, now_us: int) -> None:
+        """Carry out what was decided, and answer."""
+        out = self._out
+        turn(self.node, self._log, now_us, out, safe_when_written=self.durability != "fsync")
+        if out.replies:
+            replies, out.replies = out.replies, []
+            for ref, outcome in replies:
+                if ref is not None:
+                    ref.settle(outcome)
+        if self.node.wake_us < self._sleeps_until_us:
+            self._sleeps_until_us = self.node.wake_us
+            self._bell.set()
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Poison the node when anything escapes the machine."""
+        try:
+            yield
+        except BaseException as error:
+            raise self._poison(error) from error
+
+    def _mend(self) -> None:
+        """See why the handle cannot be used; a poisoned node is brought back from its log."""
+        if self._forked:
+            raise Unavailable("this handle was opened before a fork: open the directory anew in the child process")
+        if self._stopping:
+            raise Unavailable("the handle is closed: open the directory again")
+        if self._error is not None:
+            raise self._error
+        if self._owner is None:
+            raise Unavailable("the node in memory failed, and nothing is kept of it: open another")
+        with contextlib.suppress(DiskFailed, DiskFull):
+            self._log.close()
+        self._out = Effects()
+        self._boot()
+        self._poisoned = False
+
+    def _poison(self, error: BaseException) -> BaseException:
+        """The machine failed in the middle of something: nothing it holds can be trusted. What to raise."""
+        self._poisoned = True
+        if isinstance(self._log, FileLog) and self._log.failed:
+            self._error = Unavailable(
+                f"{error}; nothing that was acknowledged is lost: see to the disk, then open the directory again"
+            )
+        unknown = OutcomeUnknown(f"the node failed ({type(error).__name__}: {error}): it may have happened")
+        self._fail_all(unknown)
+        return unknown if isinstance(error, Exception) else error
+
+    def _fail_all(self, error: HeadraceError) -> None:
+        refused = Refused(type(error).__name__, str(error))
+        for ref in self.node.all_refs():
+            if ref is not None:
+                ref.settle(refused)
+        while self._sleepers:
+            ticket = self._sleepers.popleft()
+            if ticket.outcome is None:
+                ticket.settle(refused)
+
+    # -- syncing ---------------------------------------------------------------------------------------------------
+
+    def _enlist(self, ticket: Ticket) -> None:
+        """Under the lock: lead the next sync, or wait at a gate until it is done or one is to be led."""
+        if self.node.waits_for_safety and not self._syncing:
+            self._syncing = True
+            ticket.leads = True
+        else:
+            ticket.gate = threading.Lock()
+            ticket.gate.acquire()
+            self._sleepers.append(ticket)
+
+    def _lead(self, ticket: Ticket) -> None:
+        ticket.leads = False
+        self._sync_once()
+        if ticket.outcome is None:
+            with self._lock:
+                if ticket.outcome is None:
+                    self._enlist(ticket)
+
+    def _sync_once(self) -> None:
+        """One sync for all that is written by now, and the answers that waited for it."""
+        with self._lock:
+            if self._poisoned:
+                return
+            log = self._log
+            assert isinstance(log, FileLog)
+            with self._guarded():
+                token = log.begin_sync()
+        token.run()
+        with self._lock:
+            if log is not self._log or self._poisoned:
+                self._syncing = False
+                return
+            with self._guarded():
+                log.end_sync(token)
+                self.node.on_safe(log.safe, self._out)
+                self._turn(self.clock.now_us())
+            self._syncing = False
+            if self.node.waits_for_safety:
+                self._appoint()
+
+    def _appoint(self) -> None:
+        """Let one of those who sleep lead the next sync."""
+        while self._sleepers:
+            ticket = self._sleepers.popleft()
+            if ticket.outcome is None and ticket.gate is not None:
+                self._syncing = True
+                ticket.leads = True
+                gate, ticket.gate = ticket.gate, None
+                gate.release()
+                return
+        self._bell.set()
+
+    def _finish_sync(self) -> None:
+        if isinstance(self._log, FileLog):
+            self._log.sync()
+            self.node.on_safe(self._log.safe, self._out)
+            self._turn(self.clock.now_us())
+
+    # -- opening and letting go ------------------------------------------------------------------------------------
+
+    def _boot(self) -> None:
+        """Recover the shard and claim it; the claim is safe before anything is granted."""
+        shard = Shard(limits=self.limits, loading=self._disk is not None)
+        self._log: FileLog | MemoryLog = MemoryLog()
+        if self._disk is not None:
+            self._log, self.recovered = recover(self._disk, shard)
+            self._log.reserve_bytes = min(64 * MIB, self._disk.free_bytes() // 16)
+        now_us, wall_us = self.clock.now_us(), self.clock.wall_us()
+        self.node = Node(shard, limits=self.limits, now_us=now_us, wall_us=wall_us)
+        self._sleeps_until_us = 0
+        self._syncing = False
+        self._snapshot_at_bytes = self._log.written_bytes if isinstance(self._log, FileLog) else 0
+        owner = f"pid {os.getpid()} on {socket.gethostname()}"
+        self.node.claim(now_us, self._out, epoch=secrets.randbits(63), owner=owner, ends_leases=self._ends_leases)
+        turn(self.node, self._log, now_us, self._out)
+        self._log.sync()
+        self.node.on_safe(self._log.safe, self._out)
+        self._turn(now_us)
+
+    def _let_go(self) -> None:
+        try:
+            if isinstance(getattr(self, "_log", None), FileLog):
+                with contextlib.suppress(DiskFailed, DiskFull):
+                    self._log.close()
+        finally:
+            if self._disk is not None:
+                self._disk.close()
+            if self._owner is not None:
+                self._owner.release()
+
+    # -- the keeper ------------------------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        """What goes on beside the calls."""
+        while not self._stopping:
+            with self._lock:
+                now_us = self.clock.now_us()
+                self._sleeps_until_us = self._next_wake_us(now_us)
+            self._bell.wait((self._sleeps_until_us - now_us) / US)
+            self._bell.clear()
+            if not self._stopping:
+                with contextlib.suppress(HeadraceError):  # kept in `_error`, or poisoned: the next call meets it
+                    self._wake()
+                    self._tend()
+
+    def _next_wake_us(self, now_us: int) -> int:
+        if self._poisoned or self._error is not None:
+            return now_us + IDLE_US
+        due_us = min(self.node.next_wake_us(now_us), self._renewal.next_us() or now_us + IDLE_US, now_us + IDLE_US)
+        return min(due_us, now_us + BACKGROUND_SYNC_US) if self.durability == "os" else due_us
+
+    def _wake(self) -> None:
+        """Do what is due; leases that are held in this process are renewed first."""
+        with self._lock:
+            if self._poisoned or self._error is not None:
+                return
+            now_us, due_us = self.clock.now_us(), self._sleeps_until_us
+            with self._guarded():
+                renewals = [Request(None, extend) for extend in self._renewal.due(now_us)]
+                self.node.handle(now_us, renewals, self._out)
+                if now_us >= due_us:
+                    self.node.on_wake(now_us, self.clock.wall_us(), self._out, due_us=due_us)
+                self._turn(now_us)
+            self._sleeps_until_us = self._next_wake_us(now_us)
+
+    def _tend(self) -> None:
+        """Sync, make a segment ready, take a snapshot, as far as each is due."""
+        log = self._log
+        if not isinstance(log, FileLog):
+            return
+        if log.safe < log.end and self._take_the_lead():
+            self._sync_once()
+        with self._lock:
+            if log.safe == log.end and not self._poisoned and self._error is None:
+                log.mark()
+        if log.wants_segment():
+            self._make_segment(log)
+        grown_bytes = log.written_bytes - self._snapshot_at_bytes
+        if grown_bytes > max(SNAPSHOT_MIN_BYTES, 2 * self._live_bytes()):
+            self._snapshot(log)
+
+    def _take_the_lead(self) -> bool:
+        with self._lock:
+            if self._syncing or self._poisoned or self._error is not None:
+                return False
+            self._syncing = True
+            return True
+
+    def _live_bytes(self) -> int:
+        return sum(sub.size_bytes + 64 * sub.queued for sub in self.node.shard.queues.values())
+
+    def _make_segment(self, log: FileLog) -> None:
+        try:
+            with self._lock:
+                token = log.begin_segment()
+            token.run()
+            with self._lock:
+                log.end_segment(token)
+        except DiskFull:
+            return  # an append will say so to whom it concerns
+
+    def _snapshot(self, log: FileLog) -> None:
+        """Write the state as of now, beside the traffic, and trim the log below the older snapshot."""
+        assert self._disk is not None
+        with self._lock:
+            if self._poisoned or self._error is not None:
+                return
+            self._snapshot_at_bytes = log.written_bytes
+            position = log.end
+            parts = self.node.shard.freeze()
+        try:
+            writer = SnapshotWriter(self._disk, position)
+        except DiskFull:
+            return
+        try:
+            for part in parts:
+                writer.put(part)
+                if self._stopping:
+                    writer.abandon()
+                    return
+                if self.clock.now_us() >= self._sleeps_until_us:
+                    self._wake()
+            while log.safe < position:
+                if self._take_the_lead():
+                    self._sync_once()
+                else:
+                    self._bell.wait(0.01)
+            keep_from = writer.finish()
+        except DiskFull:
+            writer.abandon()
+            return
+        with self._lock:
+            names = log.take_trimmed(keep_from)
+        for name in names:
+            self._disk.remove(name)
+
+    def abandon_in_child(self) -> None:
+        """After a fork: this copy of the handle is of no use."""
+        self._forked = True
+        self._lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    for engine in list(_engines):
+        engine.abandon_in_child()
+
+
+def _at_exit() -> None:
+    for engine in list(_engines):
+        engine.close()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

@@ -1,0 +1,32 @@
+"""The one place that chooses concrete classes: what a path, or later an address, stands for."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, get_args
+
+from headrace.core.errors import Invalid
+from headrace.core.limits import Limits
+from headrace.runtime.engine import Durability, Engine
+
+MEMORY = ":memory:"
+
+
+def open_engine(path: Any, *, durability: str, limits: Limits | None) -> Engine:
+    """A node in this process, on a directory or on nothing."""
+    if durability not in get_args(Durability):
+        raise Invalid(f"durability is one of {', '.join(get_args(Durability))}; it is {durability!r}")
+    try:
+        path = os.fspath(path)
+    except TypeError:
+        raise Invalid(f"a path is a string or a Path; it is {path!r}") from None
+    if isinstance(path, bytes):
+        path = os.fsdecode(path)
+    if not path or "\0" in path:
+        raise Invalid(f"{path!r} cannot be a directory's path")
+    limits = limits or Limits()
+    if path == MEMORY:
+        return Engine(None, durability="memory", limits=limits, ends_leases=True)
+    if durability == "memory":
+        raise Invalid(f"durability 'memory' keeps nothing in {path!r}: open {MEMORY!r}, or choose 'os' or 'fsync'")
+    return Engine(path, durability=durability, limits=limits, ends_leases=True)  # type: ignore[arg-type]

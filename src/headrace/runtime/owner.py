@@ -1,0 +1,66 @@
+"""Who owns a directory: one process, and in it one handle.
+
+The lock is `fcntl.lockf` on a file in the directory, which the kernel drops when the process dies and a forked child
+does not inherit (as it would `flock`). Two traps of it are covered by a table within the process: it does not keep one
+process from locking twice, and closing *any* descriptor of the file drops it. The file holds the owner's pid, for the
+message to whoever comes second; it is never removed, since a lock on a removed file would hold off nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from typing import Final
+
+from headrace.core.errors import Unavailable
+from headrace.runtime.disk import open_directory
+
+LOCK_NAME: Final = "owner.lock"
+
+_owned: dict[tuple[int, int], str] = {}
+
+
+class DirectoryLock:
+    """Held from construction to `release`; `Unavailable` names the owner."""
+
+    def __init__(self, path: str) -> None:
+        open_directory(path).close()
+        status = os.stat(path)
+        self._key = status.st_dev, status.st_ino
+        self._pid = os.getpid()
+        if self._key in _owned:
+            raise Unavailable(
+                f"the directory {path!r} is open in this process already (pid {self._pid}): use that handle, which "
+                "threads may share, or close it first"
+            )
+        try:
+            self._descriptor = os.open(os.path.join(path, LOCK_NAME), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise Unavailable(f"the directory {path!r} cannot be locked: {error.strerror}; choose another") from error
+        try:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pid = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._descriptor)
+            raise Unavailable(
+                f"the directory {path!r} is in use by process {pid}: close it there, or stop that process"
+            ) from None
+        _owned[self._key] = path
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{self._pid}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let go; in a forked child, which does not hold it, nothing."""
+        if self._descriptor >= 0 and os.getpid() == self._pid:
+            _owned.pop(self._key, None)
+            with contextlib.suppress(OSError):
+                os.close(self._descriptor)
+        self._descriptor = -1
+
+
+def _after_fork() -> None:
+    _owned.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
