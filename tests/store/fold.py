@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headrace.core.ports import Disk
 from headrace.core.records import Added, AnyRecord
+from headrace.store.log import FileLog
+from headrace.store.recovery import Recovered, recover
+
+SEGMENT_BYTES = 2048
 
 
 class Fold:
@@ -34,3 +39,10 @@ class Fold:
 
 def added(body: bytes) -> Added:
     return Added(0, b"", 0, 0, "q", 0, [body])
+
+
+def opened(disk: Disk) -> tuple[FileLog, Recovered, Fold]:
+    """A directory as it recovers."""
+    fold = Fold()
+    log, report = recover(disk, fold, segment_bytes=SEGMENT_BYTES)
+    return log, report, fold

@@ -10,17 +10,8 @@ from hypothesis import strategies as st
 from headrace.core.errors import Damaged
 from headrace.sim.disk import Crash, SimDisk
 from headrace.store.log import FileLog
-from headrace.store.recovery import Recovered, recover
 from headrace.store.snapshot import SnapshotWriter
-from tests.store.fold import Fold, added
-
-SEGMENT_BYTES = 2048
-
-
-def opened(disk: SimDisk) -> tuple[FileLog, Recovered, Fold]:
-    fold = Fold()
-    log, report = recover(disk, fold, segment_bytes=SEGMENT_BYTES)
-    return log, report, fold
+from tests.store.fold import Fold, added, opened
 
 
 class Work:

@@ -67,13 +67,14 @@ class SegmentToken:
     disk: Disk
     number: int
     size_bytes: int
+    synced: int
     file: File | None = None
     error: DiskFull | DiskFailed | None = None
 
     def run(self) -> None:
         """Create the segment; may be called without the lock. An error is kept for `end_segment`."""
         try:
-            self.file = segment.create(self.disk, self.number, self.size_bytes)
+            self.file = segment.create(self.disk, self.number, self.size_bytes, synced=self.synced)
         except (DiskFull, DiskFailed) as error:
             self.error = error
 
@@ -186,7 +187,7 @@ class FileLog:
 
     def _make_spare(self, needed_bytes: int, from_reserve: bool) -> None:
         """Make a spare segment at once: rarely, for a driver that makes them ahead."""
-        token = SegmentToken(self._disk, self._take_number(), self._spare_bytes(needed_bytes, from_reserve))
+        token = SegmentToken(self._disk, self._take_number(), self._spare_bytes(needed_bytes, from_reserve), self.safe)
         token.run()
         self._take_spare(token)
 
@@ -214,7 +215,7 @@ class FileLog:
         """Begin to make a spare segment ready; `DiskFull` when that would take from the reserve."""
         assert self._making is None
         size_bytes = self._spare_bytes(0, from_reserve=False)
-        self._making = SegmentToken(self._disk, self._take_number(), size_bytes)
+        self._making = SegmentToken(self._disk, self._take_number(), size_bytes, self.safe)
         return self._making
 
     def end_segment(self, token: SegmentToken) -> None:

@@ -18,16 +18,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-import msgspec
-
 from headrace.core.errors import Damaged
 from headrace.core.ports import Disk, File
-from headrace.core.records import AnyRecord, decode_records
+from headrace.core.records import AnyRecord
 from headrace.store import frame, segment, snapshot
+from headrace.store.chain import Chain, Place, Read
 from headrace.store.log import SEGMENT_BYTES, FileLog, Segment, segment_bytes_for
 
-DAMAGED: Final = ".damaged"
-"""What is added to the name of a damaged file that is set aside."""
 REPAIR_HINT: Final = "run `headrace repair --at DIR` with this directory, which sets the damaged parts aside"
 
 
@@ -70,17 +67,6 @@ class Recovered:
     """What else is not as it should be, though nothing is missing: one sentence each."""
 
 
-@dataclass(slots=True)
-class Place:
-    """A place in the log: segment and offset."""
-
-    number: int
-    offset: int
-
-    def __str__(self) -> str:
-        return f"{segment.name_of(self.number)} at offset {self.offset}"
-
-
 def recover(disk: Disk, shard: Shard, *, segment_bytes: int = SEGMENT_BYTES) -> tuple[FileLog, Recovered]:
     """Bring `shard`, which is new, to what the directory holds, and open its log.
 
@@ -98,213 +84,139 @@ class Recovery:
         self.shard = shard
         self.report = Recovered()
         self._segment_bytes = segment_bytes
-        self._from = 0
-        """The position of the snapshot."""
-        self._expected = 0
-        """The position of the next record that is needed."""
-        self._marks = 0
-        """The highest mark on anything found."""
+        self._numbers = segment.numbers(disk)
+        self._segments: list[Segment] = []
         self._good: Place | None = None
-        """The end of the last good frame, or the beginning of the log."""
-        self._bad: Place | None = None
-        """The first bad place after it."""
-        self._broken = False
-        """Whether positions break off after it."""
+        """Where the log goes on."""
+        self._frame_bytes = 0
         self._unmarked: deque[tuple[int, int, int, int]] = deque()
         """Good frames past the highest mark: segment, offset, the offset after, the position after."""
-        self._empty: list[int] = []
-        """Segments that are ready for use and hold nothing."""
-        self._useless: list[int] = []
-        """Segments that hold nothing to keep."""
-        self._segments: list[Segment] = []
-        self._frame_bytes = 0
 
     def run(self) -> tuple[FileLog, Recovered]:
-        numbers = segment.numbers(self.disk)
-        self._thaw()
-        for number in self._needed(numbers):
-            self._read(number)
-        self._decide()
-        log = self._open_log(numbers)
+        base = self._thaw()
+        chain = Chain(self.disk, base=base)
+        self._follow(chain, self._needed(base))
+        for _, sentence in self._damage(chain):
+            raise Damaged(f"{sentence}: {REPAIR_HINT}")
+        self._note(chain)
+        log = self._open_log(chain)
         self._tidy_snapshots()
-        self.report.end = self._expected
         self.shard.settle()
         return log, self.report
 
     # -- reading
 
-    def _thaw(self) -> None:
+    def _thaw(self) -> int:
         loaded = snapshot.load(self.disk)
-        if loaded is not None:
-            self.shard.thaw(loaded.parts)
-            self._from = self._expected = loaded.position
-            self.report.snapshot = loaded.position
+        if loaded is None:
+            return 0
+        self.shard.thaw(loaded.parts)
+        self.report.snapshot = loaded.position
+        return loaded.position
 
-    def _needed(self, numbers: list[int]) -> list[int]:
+    def _needed(self, base: int) -> list[int]:
         """The segments to read: those before hold only what the snapshot has, and are kept for the older one."""
-        firsts = [self._first_position(number) for number in numbers]
-        begin = max((i for i, first in enumerate(firsts) if first is not None and first <= self._from), default=0)
+        numbers = self._numbers
+        firsts = [segment.first_position(self.disk, number) for number in numbers]
+        begin = max((i for i, first in enumerate(firsts) if first is not None and first <= base), default=0)
         for number, first in zip(numbers[:begin], firsts, strict=False):
             self._segments.append(Segment(number, first or 0, self._frame_bytes))
-            self._frame_bytes += self._size_bytes(number)
+            self._frame_bytes += segment.size_of(self.disk, number)
         return numbers[begin:]
 
-    def _first_position(self, number: int) -> int | None:
-        name = segment.name_of(number)
-        file = self.disk.open(name)
-        try:
-            content = file.read(0, frame.FIRST + frame.HEAD_BYTES)
-        finally:
-            file.close()
-        segment.check_header(name, content, segment.LOG_MAGIC, number)
-        head = frame.parse_head(memoryview(content), number, frame.FIRST)
-        return None if head is None else head[4]
-
-    def _size_bytes(self, number: int) -> int:
-        file = self.disk.open(segment.name_of(number))
-        file.close()
-        return file.size_bytes
-
-    def _read(self, number: int) -> None:
-        name = segment.name_of(number)
-        content = segment.read_all(self.disk, name)
-        is_headed = segment.check_header(name, content, segment.LOG_MAGIC, number)
-        if self._good is None and is_headed:
-            self._good = Place(number, frame.FIRST)
-            self._segments.append(Segment(number, self._expected, self._frame_bytes))
-        anything = False
-        for found in frame.walk(content, number):
-            anything = True
-            self._marks = max(self._marks, found.synced)
-            if isinstance(found, frame.Bad):
-                self._on_bad(number, found)
-            elif is_headed:
-                self._on_frame(number, found)
-            else:
-                raise Damaged(f"{name} has lost its header, though it holds records: {REPAIR_HINT}")
-        if self._good is None or self._good.number != number:
-            (self._empty if is_headed and not anything else self._useless).append(number)
-
-    def _on_bad(self, number: int, bad: frame.Bad) -> None:
-        if self._bad is None:
-            self._bad = Place(number, bad.offset)
-        if not bad.is_blank:
-            self.report.cut_bytes += bad.after - bad.offset
-
-    def _on_frame(self, number: int, found: frame.Frame) -> None:
-        place = Place(number, found.offset)
-        if self._broken or found.position > self._expected:
-            self._broken = True
-            self._bad = self._bad or place
-            self.report.cut_bytes += found.after - found.offset
-            self.report.cut_records += found.records
-            return
-        if found.end > self._from or found.position == self._expected:
-            if found.position < self._expected:
-                raise Damaged(f"{place} repeats records from position {found.position}: {REPAIR_HINT}")
-            self._apply(place, found)
-        self._keep(number, found)
-
-    def _apply(self, place: Place, found: frame.Frame) -> None:
-        report = self.report
-        report.tail_bytes += found.after - found.offset
-        self._expected = found.end
-        if found.is_gap:
-            report.missing += found.records
-            return
-        try:
-            records = decode_records(found.payload) if found.records else []
-        except msgspec.DecodeError as error:
-            raise Damaged(f"{place} holds records that this version cannot read ({error}): {REPAIR_HINT}") from error
-        if len(records) != found.records:
-            raise Damaged(f"{place} holds {len(records)} records, not {found.records}: {REPAIR_HINT}")
-        report.records += found.records
+    def _follow(self, chain: Chain, numbers: list[int]) -> None:
+        """Apply what continues the log, up to where it breaks off."""
         apply = self.shard.apply
-        for position, record in enumerate(records, found.position):
-            apply(position, record)
+        report = self.report
+        base = chain.base
+        for number, found, records in chain.frames(numbers):
+            if chain.is_broken:
+                report.cut_records += found.records
+                report.cut_bytes += found.after - found.offset
+                continue
+            self._keep(number, found, chain.marks)
+            if found.end > base:
+                report.tail_bytes += found.after - found.offset
+                report.end = found.end
+                if found.is_gap:
+                    report.missing += found.end - max(found.position, base)
+                for position, record in enumerate(records, found.position):
+                    apply(position, record)
+                report.records += len(records)
 
-    def _keep(self, number: int, found: frame.Frame) -> None:
+    def _keep(self, number: int, found: frame.Frame, marks: int) -> None:
         """The frame is part of the log."""
-        if self._bad is not None:
-            self.report.notes.append(f"{self._bad} holds bytes that are no records, though none are missing there")
-            self._bad = None
-            self.report.cut_bytes = 0
         if self._good is None or self._good.number != number:
-            self._useless += self._empty
-            self._empty = []
             self._segments.append(Segment(number, found.position, self._frame_bytes))
-        elif self._good.offset == frame.FIRST:
-            self._segments[-1].first = found.position
         self._good = Place(number, found.after)
         self._frame_bytes += found.after - found.offset
         unmarked = self._unmarked
         unmarked.append((number, found.offset, found.after, found.end))
-        while unmarked and unmarked[0][3] <= self._marks:
+        while unmarked and unmarked[0][3] <= marks:
             unmarked.popleft()
-
-    def _tidy_snapshots(self) -> None:
-        """Set aside damaged ones that are newer than the one used, and remove what a crash left unfinished."""
-        for position in snapshot.positions(self.disk):
-            if position > (-1 if self.report.snapshot is None else self.report.snapshot):
-                name = snapshot.name_of(position)
-                self.disk.rename(name, name + DAMAGED)
-                self.report.notes.append(f"{name} is damaged, was not used, and is now {name + DAMAGED}")
-        for name in snapshot.unfinished(self.disk):
-            self.disk.remove(name)
 
     # -- deciding
 
-    def _decide(self) -> None:
-        """`Damaged` if records are missing that were once known to be on disk."""
-        if self._marks > self._expected:
-            raise Damaged(
-                f"{self._bad or self._good} is damaged: records {self._expected:,} to {self._marks - 1:,} were "
-                f"on disk and cannot be read (or more): {REPAIR_HINT}"
-            )
-        if self._bad is not None:
-            self.report.cut_at = str(self._bad)
-        if self._good is None and self._from:
-            raise Damaged(f"the log is missing, though there is a snapshot of position {self._from:,}: {REPAIR_HINT}")
+    def _damage(self, chain: Chain) -> list[tuple[int | None, str]]:
+        """Records that are missing though they were once known to be on disk."""
+        return chain.damage()
+
+    def _note(self, chain: Chain) -> None:
+        """Say what is cut, and what is not as it should be though nothing is missing."""
+        report = self.report
+        report.end = max(report.end, chain.base)
+        tail = chain.tail()
+        if tail:
+            report.cut_at = str(tail[0].place)
+        for found in tail:
+            if not found.is_blank:
+                report.cut_bytes += found.after - found.place.offset
+        report.notes += [f"{found}, though nothing that is needed is missing there" for found in chain.mended()]
 
     # -- going on
 
-    def _open_log(self, numbers: list[int]) -> FileLog:
-        next_number = numbers[-1] + 1 if numbers else 1
-        good = self._good
-        file = None if good is None else self._go_on(good)
-        if file is not None:
-            assert good is not None
-            offset = good.offset
-        else:
+    def _open_log(self, chain: Chain) -> FileLog:
+        empty = [read.number for read in chain.read if self._is_ready(read)]
+        if self._good is None and empty and not self.report.cut_at:
+            self._good = Place(empty[0], frame.FIRST)
+            self._segments.append(Segment(empty[0], self.report.end, self._frame_bytes))
+        file = None if self._good is None else self._go_on(self._good)
+        next_number = self._numbers[-1] + 1 if self._numbers else 1
+        if file is None:
             size_bytes = segment_bytes_for(self.disk.free_bytes(), self._segment_bytes)
-            file = segment.create(self.disk, next_number, size_bytes)
-            offset = frame.FIRST
-            self._segments.append(Segment(next_number, self._expected, self._frame_bytes))
+            file = segment.create(self.disk, next_number, size_bytes, synced=self.report.end)
+            self._good = Place(next_number, frame.FIRST)
+            self._segments.append(Segment(next_number, self.report.end, self._frame_bytes))
             next_number += 1
-        self._remove_useless()
-        spare = self._empty[-1] if self._empty else None
+        assert self._good is not None
+        spares = [number for number in empty if number > self._good.number]
+        self._remove_all_but({kept.number for kept in self._segments} | set(spares[:1]))
         return FileLog(
             self.disk,
             segments=self._segments,
             file=file,
-            offset=offset,
-            end=self._expected,
+            offset=self._good.offset,
+            end=self.report.end,
             next_number=next_number,
             written_bytes=self._frame_bytes,
             segment_bytes=self._segment_bytes,
-            spare=None if spare is None else (spare, self.disk.open(segment.name_of(spare))),
+            spare=(spares[0], self.disk.open(segment.name_of(spares[0]))) if spares else None,
         )
+
+    def _is_ready(self, read: Read) -> bool:
+        """Whether a segment can be used as it is."""
+        return read.is_headed and read.is_clean and not read.frames
 
     def _go_on(self, good: Place) -> File | None:
         """Rewrite and sync what no mark covers, cut what follows; the segment to go on in, or None for a new one."""
-        last = self._segments[-1].number
-        for number in sorted({unmarked[0] for unmarked in self._unmarked} | {last}):
+        for number in sorted({unmarked[0] for unmarked in self._unmarked} | {good.number}):
             file = self.disk.open(segment.name_of(number))
             self._rewrite(number, file)
-            if number == last and self._bad is not None:
+            is_sealed = number == good.number and bool(self.report.cut_at)
+            if is_sealed:
                 self._seal(file, good.offset)
             file.sync()
-            if number == last and self._bad is None:
+            if number == good.number and not is_sealed:
                 return file
             file.close()
         return None
@@ -320,10 +232,20 @@ class Recovery:
         """Nothing is ever written into this segment again."""
         file.truncate(offset)
 
-    def _remove_useless(self) -> None:
-        """Remove segments without anything to keep: after a newer one is there for good, so no number comes back."""
-        useless = self._useless + self._empty[:-1]
+    def _remove_all_but(self, kept: set[int]) -> None:
+        """Remove segments without anything to keep: once a newer one is there for good, so no number comes back."""
+        useless = [number for number in self._numbers if number not in kept]
         for number in useless:
             self.disk.remove(segment.name_of(number))
         if useless:
             self.disk.sync_names()
+
+    def _tidy_snapshots(self) -> None:
+        """Set aside damaged ones that are newer than the one used, and remove what a crash left unfinished."""
+        used = -1 if self.report.snapshot is None else self.report.snapshot
+        for position in snapshot.positions(self.disk):
+            if position > used:
+                aside = snapshot.set_aside(self.disk, position)
+                self.report.notes.append(f"{snapshot.name_of(position)} is damaged and is now {aside}")
+        for name in filter(snapshot.is_unfinished, self.disk.names()):
+            self.disk.remove(name)

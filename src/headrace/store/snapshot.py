@@ -45,14 +45,20 @@ def name_of(position: int) -> str:
     return f"snapshot-{position:020}"
 
 
+def position_of(name: str) -> int | None:
+    """The position of a snapshot, by its name; None for anything else."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None
+
+
 def positions(disk: Disk) -> list[int]:
     """The positions of the snapshots there, newest first."""
-    return sorted((int(match[1]) for match in map(_NAME.fullmatch, disk.names()) if match), reverse=True)
+    return sorted((position for position in map(position_of, disk.names()) if position is not None), reverse=True)
 
 
-def unfinished(disk: Disk) -> list[str]:
-    """The names of snapshots that a crash left unfinished."""
-    return [name for name in disk.names() if _NEW_NAME.fullmatch(name)]
+def is_unfinished(name: str) -> bool:
+    """Whether a file is a snapshot that a crash left unfinished."""
+    return _NEW_NAME.fullmatch(name) is not None
 
 
 def load(disk: Disk) -> Snapshot | None:
@@ -65,11 +71,28 @@ def load(disk: Disk) -> Snapshot | None:
     return None
 
 
+def is_whole(disk: Disk, position: int) -> bool:
+    """Whether a snapshot can be used."""
+    try:
+        read(disk, position)
+    except Damaged:
+        return False
+    return True
+
+
+def set_aside(disk: Disk, position: int) -> str:
+    """Give a damaged snapshot a name under which it counts no more; that name."""
+    name = name_of(position)
+    aside = name + ".damaged"
+    disk.rename(name, aside)
+    return aside
+
+
 def read(disk: Disk, position: int) -> list[bytes]:
     """The parts of a snapshot; `Damaged` says what is wrong with it."""
     name = name_of(position)
     content = segment.read_all(disk, name)
-    if not segment.check_header(name, content, MAGIC, position):
+    if segment.parse_header(name, content, MAGIC, position) is None:
         raise Damaged(f"{name} does not begin as a snapshot of position {position} does")
     parts: list[bytes] = []
     at = segment.HEADER_BYTES
@@ -109,7 +132,7 @@ class SnapshotWriter:
         self._synced_to = 0
         self._count = 0
         self._crc = 0
-        self._write(segment.header(MAGIC, position))
+        self._write(segment.header(MAGIC, position, synced=position))
 
     def put(self, part: bytes) -> None:
         """Add a part."""
