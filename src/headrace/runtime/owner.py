@@ -2,8 +2,9 @@
 
 The lock is `fcntl.lockf` on a file in the directory, which the kernel drops when the process dies and a forked child
 does not inherit (as it would `flock`). Two traps of it are covered by a table within the process: it does not keep one
-process from locking twice, and closing *any* descriptor of the file drops it. The file holds the owner's pid, for the
-message to whoever comes second; it is never removed, since a lock on a removed file would hold off nobody.
+process from locking twice, and closing *any* descriptor of the file drops it. The file holds the owner's pid and
+command, for the message to whoever comes second; it is never removed, since a lock on a removed file would hold off
+nobody.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shlex
+import sys
 from typing import Final
 
 from headrace.core.errors import Unavailable
 from headrace.runtime.disk import open_directory
 
 LOCK_NAME: Final = "owner.lock"
+
+_COMMAND_CHARS: Final = 200
 
 _owned: dict[tuple[int, int], str] = {}
 
@@ -41,14 +46,16 @@ class DirectoryLock:
         try:
             fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            pid = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            said = os.pread(self._descriptor, 4096, 0).decode("utf-8", "replace")
             os.close(self._descriptor)
+            pid, _, command = said.strip().partition("\n")
+            who = f"process {pid} ({command})" if command else f"process {pid or 'unknown'}"
             raise Unavailable(
-                f"the directory {path!r} is in use by process {pid}: close it there, or stop that process"
+                f"the directory {path!r} is in use by {who}: close it there, or stop that process"
             ) from None
         _owned[self._key] = path
         os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{self._pid}\n".encode(), 0)
+        os.pwrite(self._descriptor, f"{self._pid}\n{_command()}\n".encode("utf-8", "replace"), 0)
 
     def release(self) -> None:
         """Let go; in a forked child, which does not hold it, nothing."""
@@ -57,6 +64,13 @@ class DirectoryLock:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
         self._descriptor = -1
+
+
+def _command() -> str:
+    """What this process was called with, on one line."""
+    name = os.path.basename(sys.argv[0] if sys.argv else "") or "python"
+    line = shlex.join([name, *sys.argv[1:]]).replace("\n", " ")
+    return line if len(line) <= _COMMAND_CHARS else line[: _COMMAND_CHARS - 3] + "..."
 
 
 def _after_fork() -> None:

@@ -26,7 +26,8 @@ class FileReport:
     name: str
     kind: str
     """'segment', 'snapshot', 'unfinished snapshot', 'set aside', 'lock', or 'foreign': not ours, and left alone."""
-    size_bytes: int
+    size_bytes: int | None
+    """None for files that are not opened."""
     records: int = 0
     """Records of a segment, parts of a snapshot."""
     first: int | None = None
@@ -75,9 +76,12 @@ def survey(disk: Disk, whole: list[int]) -> Chain:
 
 
 def _unread(disk: Disk, name: str) -> FileReport:
+    kind = _kind_of(name)
+    if kind in ("lock", "foreign"):  # closing a lock file would give the lock up
+        return FileReport(name, kind, None)
     file = disk.open(name)
     file.close()
-    return FileReport(name, _kind_of(name), file.size_bytes)
+    return FileReport(name, kind, file.size_bytes)
 
 
 def _kind_of(name: str) -> str:
