@@ -30,7 +30,8 @@ class Clock(Protocol):
 class File(Protocol):
     """One open file of a `Disk`."""
 
-    size_bytes: int
+    @property
+    def size_bytes(self) -> int: ...
 
     def read(self, offset: int, length: int) -> bytes:
         """The bytes there, fewer at the end of the file."""

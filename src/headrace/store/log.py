@@ -168,9 +168,7 @@ class FileLog:
             self._file.sync()
         except (DiskFull, DiskFailed) as error:
             self._fail(DiskFailed(str(error)))
-        else:
-            self._file.size_bytes = self._offset
-            self._limit = 0
+        self._limit = 0
 
     # -- room
 

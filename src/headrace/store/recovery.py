@@ -79,6 +79,8 @@ def recover(disk: Disk, shard: Shard, *, segment_bytes: int = SEGMENT_BYTES) -> 
 class Recovery:
     """One recovery. Its steps are methods, so that a test can take one away and show what it is for."""
 
+    log_class: type[FileLog] = FileLog
+
     def __init__(self, disk: Disk, shard: Shard, *, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.disk = disk
         self.shard = shard
@@ -176,22 +178,23 @@ class Recovery:
     # -- going on
 
     def _open_log(self, chain: Chain) -> FileLog:
-        empty = [read.number for read in chain.read if self._is_ready(read)]
-        if self._good is None and empty and not self.report.cut_at:
-            self._good = Place(empty[0], frame.FIRST)
-            self._segments.append(Segment(empty[0], self.report.end, self._frame_bytes))
-        file = None if self._good is None else self._go_on(self._good)
+        """Make what is kept safe, cut what is not, and open the log where it goes on."""
+        ready = [read.number for read in chain.read if self._is_ready(read)]
         next_number = self._numbers[-1] + 1 if self._numbers else 1
+        file = self._last_file() if self._good is not None else None
+        if file is None and ready and not self.report.cut_at:
+            file = self._begin(ready[0], self._renewed(ready.pop(0)))
         if file is None:
             size_bytes = segment_bytes_for(self.disk.free_bytes(), self._segment_bytes)
             file = segment.create(self.disk, next_number, size_bytes, synced=self.report.end)
-            self._good = Place(next_number, frame.FIRST)
-            self._segments.append(Segment(next_number, self.report.end, self._frame_bytes))
+            file = self._begin(next_number, file)
             next_number += 1
         assert self._good is not None
-        spares = [number for number in empty if number > self._good.number]
-        self._remove_all_but({kept.number for kept in self._segments} | set(spares[:1]))
-        return FileLog(
+        last = self._good.number
+        spare = next(((number, self._renewed(number)) for number in ready if number > last), None)
+        self.disk.sync_names()
+        self._remove_all_but([kept.number for kept in self._segments] + ([spare[0]] if spare else []))
+        return self.log_class(
             self.disk,
             segments=self._segments,
             file=file,
@@ -200,26 +203,41 @@ class Recovery:
             next_number=next_number,
             written_bytes=self._frame_bytes,
             segment_bytes=self._segment_bytes,
-            spare=(spares[0], self.disk.open(segment.name_of(spares[0]))) if spares else None,
+            spare=spare,
         )
 
     def _is_ready(self, read: Read) -> bool:
         """Whether a segment can be used as it is."""
         return read.is_headed and read.is_clean and not read.frames
 
-    def _go_on(self, good: Place) -> File | None:
-        """Rewrite and sync what no mark covers, cut what follows; the segment to go on in, or None for a new one."""
-        for number in sorted({unmarked[0] for unmarked in self._unmarked} | {good.number}):
+    def _begin(self, number: int, file: File) -> File:
+        """Let the log go on at the beginning of a segment."""
+        self._good = Place(number, frame.FIRST)
+        self._segments.append(Segment(number, self.report.end, self._frame_bytes))
+        return file
+
+    def _renewed(self, number: int) -> File:
+        """A segment that is ready for use; its header may have been seen in memory only, so it is written again."""
+        file = self.disk.open(segment.name_of(number))
+        file.write(0, segment.header(segment.LOG_MAGIC, number, synced=self.report.end))
+        file.sync()
+        return file
+
+    def _last_file(self) -> File | None:
+        """Rewrite and sync what no mark covers; the segment to go on in, or None when it is sealed."""
+        good = self._good
+        assert good is not None
+        for number in sorted({unmarked[0] for unmarked in self._unmarked} - {good.number}):
             file = self.disk.open(segment.name_of(number))
             self._rewrite(number, file)
-            is_sealed = number == good.number and bool(self.report.cut_at)
-            if is_sealed:
-                self._seal(file, good.offset)
             file.sync()
-            if number == good.number and not is_sealed:
-                return file
             file.close()
-        return None
+        file = self.disk.open(segment.name_of(good.number))
+        self._rewrite(good.number, file)
+        if self.report.cut_at:
+            return self._seal(file, good.offset)
+        file.sync()
+        return file
 
     def _rewrite(self, number: int, file: File) -> None:
         places = [(offset, after) for of, offset, after, _ in self._unmarked if of == number]
@@ -228,11 +246,14 @@ class Recovery:
             file.write(begin, file.read(begin, end - begin))
             self.report.rewritten_bytes += end - begin
 
-    def _seal(self, file: File, offset: int) -> None:
-        """Nothing is ever written into this segment again."""
+    def _seal(self, file: File, offset: int) -> File | None:
+        """Cut what follows, for good: nothing is ever written into this segment again."""
         file.truncate(offset)
+        file.sync()
+        file.close()
+        return None
 
-    def _remove_all_but(self, kept: set[int]) -> None:
+    def _remove_all_but(self, kept: list[int]) -> None:
         """Remove segments without anything to keep: once a newer one is there for good, so no number comes back."""
         useless = [number for number in self._numbers if number not in kept]
         for number in useless:

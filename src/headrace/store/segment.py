@@ -14,7 +14,7 @@ from typing import Final
 from zlib import crc32
 
 from headrace.core.errors import Unavailable
-from headrace.core.ports import Disk, File
+from headrace.core.ports import Disk, DiskFailed, DiskFull, File
 from headrace.store.frame import FIRST, HEAD_BYTES, parse_head
 
 FORMAT: Final = 1
@@ -43,12 +43,17 @@ def numbers(disk: Disk) -> list[int]:
 
 
 def create(disk: Disk, number: int, size_bytes: int, *, synced: int) -> File:
-    """A new segment that survives a power cut: only then may a frame go into it. `DiskFull` leaves none behind."""
+    """A new segment that survives a power cut: only then may a frame go into it. an error leaves none behind."""
     name = name_of(number)
     file = disk.create(name, size_bytes)
-    file.write(0, header(LOG_MAGIC, number, synced=synced))
-    file.sync()
-    disk.sync_names()
+    try:
+        file.write(0, header(LOG_MAGIC, number, synced=synced))
+        file.sync()
+        disk.sync_names()
+    except (DiskFull, DiskFailed):
+        file.close()
+        disk.remove(name)
+        raise
     return file
 
 
