@@ -8,11 +8,13 @@ is shown when it is asked for.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +32,10 @@ from headrace.spark.plan.masters import Master, master
 from headrace.spark.plan.sizes import COMMON_SETTINGS, local_settings
 
 DOOR_SECONDS = 5.0
+FIRST_TRIES = 3  # with pauses that grow: some 10 s
+
+# What Java says before anything goes wrong.
+_CHATTER = ("WARNING", "Picked up", "Using Spark")
 
 
 @dataclass(slots=True)
@@ -104,9 +110,8 @@ def session(url: str = "local[*]", *, debug: bool = False, settings: dict[str, s
 
 
 def _started(place: Master, settings: dict[str, str], log: IO[str] | None) -> SparkSession:
-    builder = SparkSession.builder.appName("headrace")
     if place.connect:
-        return builder.remote(place.url).getOrCreate()
+        return _connected(place)
     chosen = dict(COMMON_SETTINGS)
     if place.local:
         chosen |= local_settings(cores=_cores(), memory_bytes=_memory_bytes())
@@ -115,11 +120,24 @@ def _started(place: Master, settings: dict[str, str], log: IO[str] | None) -> Sp
     home = java_home()
     if home is not None:
         os.environ["JAVA_HOME"] = str(home)
-    conf = SparkConf().setMaster(place.url)
+    conf = SparkConf().setMaster(place.url).setAppName("headrace")
     for name, value in (chosen | settings).items():
         conf.set(name, value)
-    with _stderr_into(log):
-        return builder.config(conf=conf).getOrCreate()
+    with _saying_into(log):
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _connected(place: Master) -> SparkSession:
+    """A session by Spark Connect, once its first word is answered: it is patient for 10 minutes unless told."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    spark = SparkSession.builder.remote(place.url).getOrCreate()
+    patient = spark.client.get_retry_policies()
+    spark.client.set_retry_policies([DefaultPolicy(max_retries=FIRST_TRIES)])
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # what it warns of, it raises too
+    assert spark.version
+    spark.client.set_retry_policies(patient)
+    return spark
 
 
 def _stop(spark: SparkSession) -> None:
@@ -151,28 +169,35 @@ def _knock(place: Master) -> None:
 
 
 def _reason(error: Exception, log: IO[str] | None) -> str:
-    """The first line of an error that says something; py4j's only say that the JVM is gone, so its log is asked."""
-    said = str(error).strip().splitlines()
+    """What a Java exception says, without its stack; if Java did not even start, what it said instead."""
+    logged = ""
     if log is not None:
         log.seek(0)
-        said = [line for line in log.read().splitlines() if "Error" in line or "Exception" in line] + said
-    return said[0].strip() if said else type(error).__name__
+        logged = log.read()
+    for pattern in (r"(?:[\w$]+\.)+\w*(?:Exception|Error): (.+)", r'details = "(.+)"'):  # Java's, gRPC's
+        if found := re.search(pattern, f"{error}\n{logged}"):
+            return found[1].strip()
+    said = [line.strip() for line in logged.splitlines() if line.strip() and not line.startswith(_CHATTER)]
+    return ": ".join(said[:2]) or (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 @contextmanager
-def _stderr_into(log: IO[str] | None) -> Iterator[None]:
-    """What is started within writes its errors to the log; it inherits the descriptor, not Python's stream."""
+def _saying_into(log: IO[str] | None) -> Iterator[None]:
+    """What is started within talks to the log: it inherits the descriptors, not Python's streams."""
     if log is None:
         yield
         return
+    sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(2)
-    os.dup2(log.fileno(), 2)
+    kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
     try:
+        for descriptor in kept:
+            os.dup2(log.fileno(), descriptor)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        for descriptor, copy in kept.items():
+            os.dup2(copy, descriptor)
+            os.close(copy)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from headrace.core.errors import Invalid
 from headrace.core.names import nearest
 
-_LOCAL = re.compile(r"local(\[(\*|\d+)(,\s*\d+)?\])?")
+_LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*[1-9]\d*)?\])?")
 _HOSTS = re.compile(r"(spark|sc|k8s)://(.+)")
 _OTHERS = ("yarn",)
 _PORTS = {"spark": 7077, "sc": 15002}
