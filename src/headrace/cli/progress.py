@@ -29,11 +29,6 @@ class Bar:
         line = f"{label} {'█' * full}{'░' * (WIDTH - full)} {done}/{total} {unit}{left}"
         print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
-    def say(self, line: str) -> None:
-        """A line that stays, above the bar."""
-        self.clear()
-        print(line, file=sys.stderr, flush=True)
-
     def clear(self) -> None:
         """Take the bar away."""
         if self._shown:

@@ -36,9 +36,10 @@ def replace_seconds(row: Row) -> Row:
     return Row(*(getattr(row, name) if name != "seconds" else 0.0 for name in Row.__struct_fields__))
 
 
-def test_a_sweep_measures_what_the_kernel_does_here(running: Session, tmp_path: Path) -> None:
+def test_a_sweep_measures_what_the_kernel_does_here_and_tells_how_far_it_is(running: Session, tmp_path: Path) -> None:
     experiment = plan(metrics=("mean",))
-    swept = sweep(running, experiment, Table(tmp_path, "noise"))
+    seen: list[Progress] = []
+    swept = sweep(running, experiment, Table(tmp_path, "noise"), watch=seen.append)
     assert swept.computed == 24
     for point in experiment.points:
         seeds = [experiment.seed_of(point, number) for number in range(3)]
@@ -46,6 +47,9 @@ def test_a_sweep_measures_what_the_kernel_does_here(running: Session, tmp_path: 
     assert {row.metric for row in swept.results.rows} == {"mean"}
     assert {row.half_width for row in swept.results.rows} == {0.25}
     assert all(row.seconds > 0 for row in swept.results.rows)
+    assert (seen[0].done, seen[0].points, seen[0].seconds_left) == (0, 8, None)
+    assert (seen[-1].done, seen[-1].seconds_left) == (8, pytest.approx(0, abs=1e-6))
+    assert [each.done for each in seen] == sorted(each.done for each in seen)
 
 
 def test_partitions_do_not_change_the_numbers(running: Session, tmp_path: Path) -> None:
@@ -107,12 +111,3 @@ def test_points_are_replicated_until_they_are_precise(running: Session, tmp_path
     assert len(still) == 4
     assert 4 < len(noisy) < 300
     assert results.estimate("mean", **points[1]).relative <= 0.05
-
-
-def test_progress_counts_points_and_ends_complete(running: Session, tmp_path: Path) -> None:
-    seen: list[Progress] = []
-    sweep(running, plan(), Table(tmp_path, "noise"), watch=seen.append)
-    assert (seen[0].done, seen[0].points, seen[0].seconds_left) == (0, 8, None)
-    assert seen[-1].done == 8
-    assert seen[-1].seconds_left == pytest.approx(0, abs=1e-6)
-    assert [each.done for each in seen] == sorted(each.done for each in seen)
