@@ -1,7 +1,9 @@
 import pytest
 
+from headrace.core.commands import Extend
 from headrace.core.errors import Gone
 from headrace.core.items import Item
+from headrace.core.limits import US
 from headrace.core.records import Leased
 from tests.protocols.desk import Desk, attempts, bodies
 
@@ -63,3 +65,28 @@ def test_a_named_pop_returns_the_same_items_until_they_are_settled() -> None:
     desk.commit(first)
     with pytest.raises(Gone):
         desk.pop(name="n")
+
+
+def test_boots_neither_end_a_detached_lease_nor_make_it_longer() -> None:
+    desk = Desk(ends_leases=True)
+    desk.add(b"a")
+    desk.pop(detached=True)
+    for _ in range(2):
+        desk.pass_time(25)
+        desk.reboot()
+        assert bodies(desk.pop()) == []
+    desk.pass_time(11)
+    assert attempts(desk.pop()) == [2]
+
+
+def test_an_extension_of_a_detached_lease_outlives_boots() -> None:
+    desk = Desk(ends_leases=True)
+    desk.add(b"a")
+    (batch,) = desk.pop(detached=True).batches
+    desk.pass_time(50)
+    desk.ask(Extend("q", batch.epoch, batch.counters, 60 * US))
+    desk.pass_time(50)
+    desk.reboot()
+    assert bodies(desk.pop()) == []
+    desk.pass_time(11)
+    assert attempts(desk.pop()) == [2]

@@ -85,7 +85,10 @@ class Returned(Record, frozen=True, tag=4, array_like=True, gc=False):
 
 
 class Prolonged(Record, frozen=True, tag=5, array_like=True, gc=False):
-    """Leases were given a longer period than they had; a renewal for the same period is not logged."""
+    """Leases were given a longer period than they had; a renewal for the same period is not logged.
+
+    A detached lease has its period from this record on; every extension of one is logged.
+    """
 
     queue: str
     counters: list[int]

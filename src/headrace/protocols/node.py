@@ -449,10 +449,15 @@ class Node:
                 self.arm(now_us, sub)
 
     def _settle_recovered(self, now_us: int) -> None:
-        """Give what was recovered its timers: each lease a full new period."""
+        """Give what was recovered its timers: each lease a full new period, but a detached one what is left of its own.
+
+        Nobody renews a detached lease, and each one-shot command is a boot: full periods would keep it for ever.
+        """
+        wall_us = self.wall_us(now_us)
         for sub in self.shard.queues.values():
             for counter, (_, grant) in sub.leases.items():
                 if not grant.name:
-                    self.deadlines.set(now_us + grant.lease_us, counter, 1, sub.name)
+                    spent_us = max(0, wall_us - grant.at_us) if grant.detached else 0
+                    self.deadlines.set(now_us + max(0, grant.lease_us - spent_us), counter, 1, sub.name)
             self.arm(now_us, sub)
         self._set_timer(now_us + SESSIONS_EVERY_US, "sessions", None)

@@ -207,7 +207,7 @@ class Shard:
         return Settled(record.refused)
 
     def _prolonged(self, record: Prolonged) -> AnyOutcome:
-        self.queue(record.queue).on_prolonged(record.counters, record.lease_us)
+        self.queue(record.queue).on_prolonged(record.counters, record.lease_us, record.at_us)
         return Settled(record.refused)
 
     def _expired(self, record: Expired) -> AnyOutcome:

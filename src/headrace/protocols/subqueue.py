@@ -346,11 +346,13 @@ class Subqueue:
                 self._place(seq, entry, at_us)
         self.settling.difference_update(counters)
 
-    def on_prolonged(self, counters: list[int], lease_us: int) -> None:
+    def on_prolonged(self, counters: list[int], lease_us: int, at_us: int) -> None:
         for counter in counters:
             pair = self.leases.get(counter)
             if pair is not None:
-                self.leases[counter] = pair[0], msgspec.structs.replace(pair[1], lease_us=lease_us)
+                entry, grant = pair
+                held_us = at_us - grant.at_us if grant.detached else 0  # its period runs on over boots
+                self.leases[counter] = entry, msgspec.structs.replace(grant, lease_us=held_us + lease_us)
 
     def on_expired(self, seqs: list[int], at_us: int) -> None:
         for seq in seqs:

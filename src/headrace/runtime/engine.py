@@ -342,6 +342,7 @@ class Engine:
         turn(self.node, self._log, now_us, self._out)
         self._log.sync()
         self.node.on_safe(self._log.safe, self._out)
+        self.node.on_wake(now_us, wall_us, self._out)  # what was due meanwhile is done before the first call
         self._turn(now_us)
 
     def _let_go(self) -> None:

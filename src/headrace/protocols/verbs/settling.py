@@ -70,7 +70,7 @@ def abort(node: Node, now_us: int, request: Request, out: Effects) -> None:
 
 
 def extend(node: Node, now_us: int, request: Request, out: Effects) -> None:
-    """Begin the period of leases anew; only a longer one than they had is worth a record."""
+    """Begin the period of leases anew; a longer one than they had is worth a record, and any of a detached lease."""
     command = request.command
     assert isinstance(command, Extend)
     sub, good, refused = _sort(node, command.queue, command.epoch, command.counters)
@@ -78,10 +78,10 @@ def extend(node: Node, now_us: int, request: Request, out: Effects) -> None:
         sub.settling.difference_update(good)
         longer = []
         for counter in good:
-            had_us = sub.leases[counter][1].lease_us
-            lease_us = command.lease_us or had_us
+            grant = sub.leases[counter][1]
+            lease_us = command.lease_us or grant.lease_us
             node.deadlines.prolong(now_us - node.stalled_us + lease_us, [counter], sub.name)
-            if lease_us > had_us:
+            if lease_us > grant.lease_us or (grant.detached and command.lease_us):
                 longer.append(counter)
         if longer:
             record = Prolonged(
