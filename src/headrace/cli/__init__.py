@@ -16,8 +16,31 @@ import click
 from headrace.core.errors import EXIT_FAILURE, HeadraceError, outward
 from headrace.core.names import nearest
 
+SECTIONS = {
+    "Items": ("add", "pop", "peek", "commit", "abort", "extend", "why"),
+    "Queues": ("queues", "stats", "declare", "pause", "resume", "drop", "dead", "revive", "purge"),
+    "Data": ("verify", "repair"),
+}
+"""How `headrace --help` groups the commands; what is in no section comes last."""
+
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, the line in `headrace --help`)
+    "add": ("headrace.cli.adding:add", "Add items, from arguments, a file or standard input."),
+    "pop": ("headrace.cli.items:pop", "Lease the most urgent items."),
+    "peek": ("headrace.cli.items:peek", "Show the most urgent items, and leave them there."),
+    "commit": ("headrace.cli.items:commit", "Settle leased items as done."),
+    "abort": ("headrace.cli.items:abort", "Give leased items back."),
+    "extend": ("headrace.cli.items:extend", "Hold leased items for longer."),
+    "why": ("headrace.cli.items:why", "Say where an item is, and what became of each attempt."),
+    "queues": ("headrace.cli.queues:queues", "List the queues and how full they are."),
+    "stats": ("headrace.cli.queues:stats", "Show the figures and settings of a queue."),
+    "declare": ("headrace.cli.queues:declare", "Create a queue, or change its settings."),
+    "pause": ("headrace.cli.queues:pause", "Hand nothing out until resumed."),
+    "resume": ("headrace.cli.queues:resume", "Hand items out again."),
+    "drop": ("headrace.cli.queues:drop", "Remove a queue with all that is in it."),
+    "dead": ("headrace.cli.dead:dead", "List dead items, and why they died."),
+    "revive": ("headrace.cli.dead:revive", "Queue dead items again."),
+    "purge": ("headrace.cli.dead:purge", "Throw away what is queued, or the dead."),
     "simulate": ("headrace.cli.simulate:simulate", "Run one simulation here and print what it measured."),
     "model": ("headrace.cli.model:model", "Solve a model and print what it predicts."),
     "lab": ("headrace.cli.lab:lab", "Measure the papers' figures and claims again."),
@@ -39,8 +62,13 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        rest = [name for name in COMMANDS if not any(name in names for names in SECTIONS.values())]
+        width = max(map(len, COMMANDS))
+        for title, names in (*SECTIONS.items(), ("More", rest)):
+            rows = [(name.ljust(width), COMMANDS[name][1]) for name in names if name in COMMANDS]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -51,10 +79,22 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "auto_envvar_prefix": "HEADRACE"}
+
+
+@click.group(cls=LazyGroup, context_settings=CONTEXT)
 @click.version_option(package_name="headrace")
 def cli() -> None:
-    """A distributed work queue with no central broker to outgrow."""
+    """A distributed work queue with no central broker to outgrow.
+
+    \b
+    headrace add thumbnails cat.png --priority 3 --at data
+    headrace pop thumbnails --at data
+    headrace commit thumbnails/1f3c9a-2b --at data
+
+    Every option can be set by the environment too: HEADRACE_AT=data serves all commands, HEADRACE_POP_LEASE=300 one.
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing there.
+    """
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:

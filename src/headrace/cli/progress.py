@@ -27,7 +27,12 @@ class Bar:
         full = WIDTH * done // total
         left = "" if seconds_left is None or done == total else f", {duration(seconds_left)} left"
         line = f"{label} {'█' * full}{'░' * (WIDTH - full)} {done}/{total} {unit}{left}"
-        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+        self.tell(line)
+
+    def tell(self, line: str) -> None:
+        """Draw a line where the bar would be, while the end is not known."""
+        if self._shown:
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Take the bar away."""

@@ -251,3 +251,21 @@ class Headrace:
             Lease(queue, entry, epoch, counter, attempt, lease_us, engine, False, self)
             for entry, counter, attempt in zip(batch.entries, batch.counters, batch.attempts, strict=True)
         ]
+
+
+def pop_detached(
+    handle: Headrace,
+    queues: Sequence[str],
+    n: int,
+    *,
+    wait: float | None = 0,
+    lease: float | None = None,
+    at_least: int | None = None,
+    name: str | None = None,
+) -> Leases:
+    """A pop for a process that ends before the work is done, such as `headrace pop`: only expiry ends these leases."""
+    return handle._ask(
+        handle._verbs.pop(
+            queues, n, handle._leases, wait=wait, lease=lease, at_least=at_least, name=name, detached=True
+        )
+    )
