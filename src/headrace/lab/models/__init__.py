@@ -5,5 +5,6 @@ what `headrace model --help` says of it.
 """
 
 MODELS: dict[str, str] = {
+    "stochastic": "headrace.lab.models.stochastic",
     "relaxed": "headrace.lab.models.relaxed",
 }
