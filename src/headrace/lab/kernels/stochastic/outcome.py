@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from headrace.core import estimates
 from headrace.lab.distributed_queue import System
 from headrace.lab.kernels.stochastic.processes import (
     EMPTY,
@@ -20,8 +20,6 @@ from headrace.lab.kernels.stochastic.processes import (
 from headrace.lab.kernels.stochastic.simulation import Simulation
 
 BATCHES = 20
-T_95 = 2.093
-"""Student's t at 97.5 % with BATCHES - 1 degrees of freedom."""
 
 
 def outcome(simulation: Simulation, system: System, objects: int) -> dict[str, Any]:
@@ -42,7 +40,7 @@ def outcome(simulation: Simulation, system: System, objects: int) -> dict[str, A
     measured: dict[str, Any] = {}
     for name, value in _metrics(simulation, system, objects, whole).items():
         measured[name] = value
-        measured[f"{name}_ci95"] = _half_width([batch[name] for batch in batches])
+        measured[f"{name}_ci95"] = estimates.mean([batch[name] for batch in batches]).half_width
     measured["wait_p99"] = float(np.quantile(waits, 0.99))
     measured["messages"] = {name: float(whole[place]) / objects for name, place in simulation.kinds.items()}
     measured["objects"] = objects
@@ -67,7 +65,3 @@ def _metrics(simulation: Simulation, system: System, objects: int, counted: Floa
         "blocked": counted[WAITED] / objects,
     }
     return {name: float(value) for name, value in metrics.items()}
-
-
-def _half_width(values: list[float]) -> float:
-    return T_95 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
