@@ -60,6 +60,11 @@ def test_without_a_safeguard_its_law_is_broken(laws: set[str], live: Callable[[i
     assert law_broken(live) in laws
 
 
+def test_without_seeded_checksums_stale_frames_are_taken_for_ours() -> None:
+    with weakened.unseeded_checksums():
+        assert law_broken(Lives) in {"damage", "unexpected"}
+
+
 def test_one_seed_lives_the_same_lives() -> None:
     traces = []
     for _ in range(2):

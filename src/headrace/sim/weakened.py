@@ -20,7 +20,7 @@ class UnsyncedLog(FileLog):
 
     def begin_sync(self) -> SyncToken:
         token = super().begin_sync()
-        token.files = []
+        token.rolled, token.last = [], None
         return token
 
 

@@ -46,7 +46,10 @@ class Segment:
 class SyncToken:
     """A sync under way: the blocking part is `run`."""
 
-    files: list[File]
+    rolled: list[File]
+    """Segments that nothing more is written into."""
+    last: File | None
+    """The segment that the log is in; more may be written into it, and into others, before the sync is over."""
     end: int
     written_to: tuple[int, int]
     error: DiskFailed | None = None
@@ -54,8 +57,10 @@ class SyncToken:
     def run(self) -> None:
         """Sync the files; may be called without the lock. An error is kept for `end_sync`."""
         try:
-            for file in self.files:
+            for file in self.rolled:
                 file.sync()
+            if self.last is not None:
+                self.last.sync()
         except DiskFailed as error:
             self.error = error
 
@@ -109,10 +114,13 @@ class FileLog:
         self._segment_bytes = segment_bytes
         self._spare = spare
         self._making: SegmentToken | None = None
-        self._unsynced: list[File] = []
+        self._rolled: list[File] = []
+        """Segments before the current one that may hold what is not synced."""
         self._synced_to = (self._number, offset)
         self._marked = 0
         self._error: DiskFailed | None = None
+        self._is_scarce = False
+        """Whether the last segment that was wanted took, or would have taken, from the reserve."""
         self._limit = 0
         """The offset in the segment that an ordinary append must not pass without asking `_make_room`."""
         self._set_limit()
@@ -193,7 +201,8 @@ class FileLog:
         """The size of the next segment; `DiskFull` when it would take from the reserve and may not."""
         free_bytes = self._disk.free_bytes()
         size_bytes = max(segment_bytes_for(free_bytes, self._segment_bytes), needed_bytes)
-        if free_bytes - size_bytes < self.reserve_bytes and not from_reserve:
+        self._is_scarce = free_bytes - size_bytes < self.reserve_bytes
+        if self._is_scarce and not from_reserve:
             raise DiskFull(
                 f"the disk is full: {free_bytes:,} bytes are free, of which {self.reserve_bytes:,} are kept for "
                 "emptying the queues; free some room, or pop and commit items"
@@ -242,13 +251,14 @@ class FileLog:
         assert self._spare is not None
         number, file = self._spare
         self._spare = None
+        self._set_limit()
         file.close()
         self._disk.remove(segment.name_of(number))
 
     def _roll(self) -> None:
         """Go on in the spare segment."""
         assert self._spare is not None
-        self._unsynced.append(self._file)
+        self._rolled.append(self._file)
         self._number, self._file = self._spare
         self._spare = None
         self._offset = frame.FIRST
@@ -257,7 +267,7 @@ class FileLog:
 
     def _set_limit(self) -> None:
         size_bytes = self._file.size_bytes
-        if self._error is not None or self._offset == size_bytes:
+        if self._error is not None or self._offset == size_bytes or (self._is_scarce and self._spare is None):
             self._limit = 0
         else:
             self._limit = size_bytes if self._spare is not None else size_bytes // 2
@@ -274,18 +284,17 @@ class FileLog:
         """Begin to make everything appended so far safe."""
         self._check()
         written_to = (self._number, self._offset)
-        files = [] if written_to == self._synced_to else [*self._unsynced, self._file]
-        return SyncToken(files, self.end, written_to)
+        last = None if written_to == self._synced_to else self._file
+        return SyncToken(list(self._rolled), last, self.end, written_to)
 
     def end_sync(self, token: SyncToken) -> None:
         """What was appended before `begin_sync` is safe; `DiskFailed` when the sync failed, and ever after."""
         if token.error is not None:
             self._fail(token.error)
         self._check()
-        for file in token.files:
-            if file is not self._file and file in self._unsynced:
-                self._unsynced.remove(file)
-                file.close()
+        for file in token.rolled:
+            self._rolled.remove(file)
+            file.close()
         self._synced_to = token.written_to
         self.safe = token.end
 
@@ -311,9 +320,9 @@ class FileLog:
                     self.sync()
         finally:
             spare = [self._spare[1]] if self._spare is not None else []
-            for file in [*self._unsynced, self._file, *spare]:
+            for file in [*self._rolled, self._file, *spare]:
                 file.close()
-            self._unsynced = []
+            self._rolled = []
             self._fail(DiskFailed("it is closed"))
 
     # -- reading and trimming
