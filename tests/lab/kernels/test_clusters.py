@@ -132,8 +132,10 @@ def test_samples_show_the_queue_and_what_clusters_know() -> None:
     assert sampled.queued[-1].tolist() == [0, 0, 0]
     assert np.all((sampled.reach >= 0) & (sampled.reach <= 1))
     assert sampled.reach.min() < 1
-    _, blind = _serve(asked, network("ring:3"), RULES._replace(forwarding=COST), samples=times)
-    assert np.all(np.isnan(blind.reach))
+    _, other = _serve(asked, network("ring:3"), RULES._replace(forwarding=COST), samples=times)
+    assert np.all(other.reach >= 5 / (5 + other.queued) - 1e-9)
+    _, lonely = _serve(asked, alone(3), RULES._replace(forwarding=ALONE), samples=times)
+    assert np.array_equal(lonely.reach, 1 - (1 - 5 / (5 + lonely.queued)))
 
 
 @pytest.mark.parametrize("forwarding", [PAPER, COST])

@@ -122,11 +122,13 @@ def test_a_series_tells_queue_p_and_r_of_each_cluster_at_every_exchange(tmp_path
     assert max(burst) > 4
 
 
-def test_a_series_without_adverts_leaves_r_empty(tmp_path: Path) -> None:
-    networked.write_series(_parameters(until=3.0, policy="shared"), 1, tmp_path / "new")
+def test_the_shared_queue_has_a_series_of_one_queue_that_reaches_itself(tmp_path: Path) -> None:
+    networked.write_series(_parameters(until=3.0, policy="shared", users=60.0), 1, tmp_path / "new")
     with (tmp_path / "new" / "seed-1.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert {(row["cluster"], row["reach"]) for row in rows} == {("0", "")}
+    assert {row["cluster"] for row in rows} == {"0"}
+    assert all(float(row["reach"]) == pytest.approx(float(row["accept"]), abs=1e-5) for row in rows)
+    assert min(float(row["accept"]) for row in rows) < 1
 
 
 @pytest.mark.parametrize(

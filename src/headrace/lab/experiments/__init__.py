@@ -1,3 +1,5 @@
 """The papers' figures and claims, one module a paper, each offering `PAPER`; imported when used."""
 
-PAPERS: dict[str, str] = {}
+PAPERS: dict[str, str] = {
+    "002": "headrace.lab.experiments.paper002",
+}

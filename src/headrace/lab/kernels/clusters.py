@@ -65,7 +65,7 @@ class Served(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Queue length and R by time and cluster. R is what a cluster knows under PAPER, and not a number elsewhere."""
+    """Queue length and R by time and cluster. Who does not forward reaches only itself."""
 
     queued: Ints
     reach: Floats
@@ -288,7 +288,14 @@ def _receive(
 
 @_inlined
 def _sample(ends: Ints, known: _Knowledge, rules: Rules, network: Network, queued: Ints, reach: Floats) -> None:
+    """Queue lengths, and R by what each cluster knows of its neighbours."""
     for k in range(len(queued)):
         queued[k] = ends[k, LENGTH]
-        told = known.told[network.first_edge[k] : network.first_edge[k + 1]]
-        reach[k] = _reach(known.own_refusal[k], told) if rules.forwarding == PAPER else math.nan
+        begin, end = network.first_edge[k], network.first_edge[k + 1]
+        if rules.forwarding == PAPER:
+            reach[k] = _reach(known.own_refusal[k], known.told[begin:end])
+        else:
+            for edge in range(begin, end):
+                known.weights[edge] = 1.0 - _acceptance(max(0.0, known.told[edge]), rules.servers)
+            others = known.weights[begin:end] if rules.forwarding == COST else known.weights[:0]
+            reach[k] = _reach(1.0 - _acceptance(queued[k], rules.servers), others)

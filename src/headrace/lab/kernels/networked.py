@@ -12,7 +12,6 @@ POLICIES
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -161,8 +160,8 @@ _OVER_SEEDS: dict[str, Callable[[Sequence[Any]], Any]] = {
 def write_series(parameters: Mapping[str, Any], seed: int, directory: Path) -> None:
     """Queue length, P and R of each cluster at every exchange, to `seed-N.csv`.
 
-    R is what the cluster knows under policy `paper`; other policies have none, and the column is empty. Under
-    `shared` there is one queue, cluster 0.
+    R is by what the cluster knows of its neighbours; who does not forward reaches only itself. Under `shared` there
+    is one queue, cluster 0.
     """
     times = np.arange(0.0, parameters["until"], parameters["exchange"])
     _, _, samples = run(parameters, seed, sample_times=times)
@@ -172,7 +171,7 @@ def write_series(parameters: Mapping[str, Any], seed: int, directory: Path) -> N
         out.write("time,cluster,queued,accept,reach\n")
         for row, time in enumerate(times):
             for k, (queued, p, r) in enumerate(zip(samples.queued[row], accept[row], samples.reach[row], strict=True)):
-                out.write(f"{time:.6g},{k},{queued},{p:.6g},{'' if math.isnan(r) else format(r, '.6g')}\n")
+                out.write(f"{time:.6g},{k},{queued},{p:.6g},{r:.6g}\n")
 
 
 def acceptances(parameters: Mapping[str, Any], samples: Samples) -> NDArray[np.float64]:
