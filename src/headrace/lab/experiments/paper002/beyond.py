@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.lab import style
-from headrace.lab.experiments.paper002.setup import FIVE, KERNEL, LABELS, TWENTY, cost, points, policies, seeds
+from headrace.lab.experiments.paper002.setup import (
+    FIVE,
+    KERNEL,
+    LABELS,
+    TWENTY,
+    cost,
+    logarithmic,
+    points,
+    policies,
+    seeds,
+)
 from headrace.lab.papers import Figure, Scale
 from headrace.spark.plan.experiment import Experiment, grid
 from headrace.spark.plan.results import Results
@@ -39,14 +49,14 @@ def _experiment(
 def _draw_cost(results: Results) -> Picture:
     figure, axes = style.picture(x="", y="system time, ms", panels=2, titles=["mean", "maximum"], share_y=False)
     for axis, of in zip(axes, ("mean", "max"), strict=True):
-        policies(axis, results, f"overall.{of}", over="topology", of=("paper", "cost", "shared"))
+        policies(axis, results, f"overall.{of}", over="topology", of=("paper", "cost", "shared"), joined=False)
         axis.tick_params(axis="x", rotation=40)
         axis.set_ylim(bottom=0)
     style.legend(figure, axes[0])
     return figure
 
 
-def _draw_along(over: str, x: str, *, scale: str = "linear") -> Callable[[Results], Picture]:
+def _draw_along(over: str, x: str, *, along_decades: bool = False) -> Callable[[Results], Picture]:
     """Mean and maximum by policy, along one parameter, on the small ring and the larger grid."""
 
     def draw(results: Results) -> Picture:
@@ -55,8 +65,9 @@ def _draw_along(over: str, x: str, *, scale: str = "linear") -> Callable[[Result
         wanted = [(topology, of) for topology in SMALL_AND_LARGE for of in ("mean", "max")]
         for axis, (topology, of) in zip(axes, wanted, strict=True):
             policies(axis, results, f"overall.{of}", over=over, topology=topology)
-            axis.set_yscale("log")
-            axis.set_xscale(scale)
+            logarithmic(axis)
+            if along_decades:
+                logarithmic(axis, along="x")
         style.legend(figure, axes[0])
         return figure
 
@@ -72,10 +83,8 @@ def _draw_thousand(results: Results) -> Picture:
     )
     for axis, topology in zip(axes, THOUSAND, strict=True):
         policies(axis, results, "populations.0.mean", over="burst_users", topology=topology)
-        axis.set_yscale("log")
-        axis.set_xscale("log")
-        axis.set_xticks(BURSTS, [f"{burst:g}" for burst in BURSTS])
-        axis.minorticks_off()
+        logarithmic(axis)
+        logarithmic(axis, along="x")
     style.legend(figure, axes[0])
     return figure
 
@@ -111,7 +120,7 @@ BEYOND = (
         experiment=_experiment(
             _varied("link_delay", (0.005, 0.010, 0.020, 0.035, 0.070, 0.140, 0.280, 0.560)), 20, "link_delay"
         ),
-        draw=_draw_along("link_delay", "delay of a link, s", scale="log"),
+        draw=_draw_along("link_delay", "delay of a link, s", along_decades=True),
         caption="Requests and adverts both take a link's delay. The paper's links take 0.035 s.",
     ),
     Figure(
@@ -121,7 +130,7 @@ BEYOND = (
         experiment=_experiment(
             _varied("exchange", (0.010, 0.020, 0.050, 0.100, 0.200, 0.500, 1.0, 2.0, 5.0)), 20, "exchange"
         ),
-        draw=_draw_along("exchange", "time between two adverts of a cluster, s", scale="log"),
+        draw=_draw_along("exchange", "time between two adverts of a cluster, s", along_decades=True),
         caption="The paper's clusters send their state every 0.050 s.",
     ),
     Figure(

@@ -17,7 +17,9 @@ from headrace.lab.experiments.paper002.setup import (
     TWENTY,
     clusters,
     cost,
+    counted,
     horizon,
+    logarithmic,
     points,
     seeds,
 )
@@ -53,7 +55,7 @@ def _over_time(*metrics: str) -> Callable[[Scale], Experiment]:
 
 def _draw_queues(results: Results) -> Picture:
     shown = [("ring:5", "isolated"), *((topology, "paper") for topology in FIVE), ("ring:5", "shared")]
-    titles = ["isolated queues", *(f"networked, {topology}" for topology in FIVE), "one shared queue: the bound"]
+    titles = ["isolated", *(f"networked, {topology}" for topology in FIVE), "shared: the bound"]
     figure, axes = style.picture(x="time, s", y="requests waiting", panels=len(shown), titles=titles, share_y=False)
     for axis, (topology, policy) in zip(axes, shown, strict=True):
         for k in range(1 if policy == "shared" else clusters(topology)):
@@ -61,7 +63,7 @@ def _draw_queues(results: Results) -> Picture:
             axis.plot(
                 [place * EVERY for place in range(len(values))], values, color=style.SERIES[k], label=f"cluster {k}"
             )
-        axis.set_ylim(bottom=0, top=None if policy == "isolated" else 16)
+        axis.set_ylim(bottom=0, top=None if policy == "isolated" else 12)
     style.legend(figure, axes[4])
     return figure
 
@@ -77,7 +79,7 @@ def _draw_probabilities(results: Results) -> Picture:
         lines = (
             ("P", "accept", "paper"),
             ("R", "reach", "paper"),
-            ("P of the shared queue: the bound", "accept", "shared"),
+            ("P of the shared queue", "accept", "shared"),
         )
         for place, (label, metric, policy) in enumerate(lines):
             values = _series(results, f"{metric}.2", topology if policy == "paper" else "ring:5", policy)
@@ -130,7 +132,7 @@ def _draw_times(results: Results) -> Picture:
                 axis.vlines(at, met["min"], met["mean"] + met["std"], color=colour, linewidth=3, alpha=0.45)
                 axis.plot(at, met["mean"], marker=marker, color=colour, label=label if k == 0 else None, linestyle="")
                 axis.plot(at, met["max"], marker="_", color=colour, markersize=8)
-        axis.set_yscale("log")
+        logarithmic(axis)
     style.legend(figure, axes[0])
     return figure
 
@@ -143,7 +145,8 @@ def _draw_speed_ups(topologies: Sequence[str]) -> Callable[[Results], Picture]:
         for axis, topology in zip(axes, topologies, strict=True):
             for place, (of, label) in enumerate((("mean", "mean"), ("std", "standard deviation"), ("max", "maximum"))):
                 _speed_up(axis, results, of, label, topology, place)
-            axis.set_yscale("log")
+            logarithmic(axis)
+            counted(axis)
         style.legend(figure, axes[0])
         return figure
 
@@ -174,7 +177,7 @@ def _draw_hops(results: Results) -> Picture:
             if policy == "paper":
                 for k in range(clusters(topology)):
                     shares = hop_shares(results, f"populations.{k}", topology=topology, policy=policy)
-                    axis.plot(*zip(*shares, strict=True), color=style.FAINT, linewidth=0.4, alpha=0.5)
+                    axis.plot(*zip(*shares, strict=True), color=style.FAINT, linewidth=0.6, alpha=0.5)
             shares = hop_shares(results, "overall", topology=topology, policy=policy)
             style.measured(
                 axis,
@@ -184,6 +187,7 @@ def _draw_hops(results: Results) -> Picture:
                 joined=True,
             )
         axis.set_yscale("log")
+        counted(axis)
     style.legend(figure, axes[0])
     return figure
 
@@ -237,7 +241,7 @@ FIGURES = (
         name="002-fig7-speedups",
         title="Speed-ups at five clusters",
         source="figure 7, below",
-        experiment=_by_population(FIVE, 30, ["paper", "cost", "shared"], *_speed_up_metrics(5)),
+        experiment=_by_population(FIVE, 30, ["paper", "cost", "shared"], "overall", "populations"),
         draw=_draw_speed_ups(FIVE),
         caption="Isolated time over networked time, request for request the same; dashed: the shared queue's.",
     ),

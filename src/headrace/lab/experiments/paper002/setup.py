@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
 from headrace.core.estimates import Estimate
 from headrace.lab import style
 from headrace.lab.papers import Scale
@@ -23,10 +25,10 @@ TEN = ("ring:10", "star:10", "complete:10", "grid:2x5")
 TWENTY = ("ring:20", "star:20", "complete:20", "grid:4x5")
 
 LABELS = {
-    "isolated": "isolated queues",
-    "paper": "networked, as in the paper",
-    "cost": "networked, by cost (ours)",
-    "shared": "one shared queue: the bound",
+    "isolated": "isolated",
+    "paper": "as in the paper",
+    "cost": "by cost (ours)",
+    "shared": "shared: the bound",
 }
 PLACE = {policy: place for place, policy in enumerate(LABELS)}
 
@@ -67,9 +69,16 @@ def milliseconds(estimate: Estimate) -> Estimate:
 
 
 def policies(
-    axis: Axes, results: Results, metric: str, *, over: str, of: Sequence[str] = tuple(LABELS), **where: Any
+    axis: Axes,
+    results: Results,
+    metric: str,
+    *,
+    over: str,
+    of: Sequence[str] = tuple(LABELS),
+    joined: bool = True,
+    **where: Any,
 ) -> None:
-    """One joined line a policy, in ms, along a parameter."""
+    """The metric of each policy, in ms, along a parameter."""
     for policy in of:
         found = results.series(metric, over=over, policy=policy, **where)
         style.measured(
@@ -77,5 +86,19 @@ def policies(
             LABELS[policy],
             [(place, milliseconds(estimate)) for place, estimate in found],
             series=PLACE[policy],
-            joined=True,
+            joined=joined,
         )
+
+
+def logarithmic(axis: Axes, *, along: str = "y") -> None:
+    """A logarithmic axis with plain numbers at 1, 2, 5, 10 and so on."""
+    axis.set(**{f"{along}scale": "log"})
+    ruled = {"x": axis.xaxis, "y": axis.yaxis}[along]
+    ruled.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ruled.set_major_formatter("{x:g}")
+    ruled.set_minor_formatter(NullFormatter())
+
+
+def counted(axis: Axes) -> None:
+    """Whole numbers along x."""
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
