@@ -49,4 +49,5 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
 	@touch $(VENV)/.core
 
 clean:
+	find src -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

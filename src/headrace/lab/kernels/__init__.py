@@ -9,4 +9,5 @@ one measurement from those of several seeds, and `write_series(parameters, seed,
 KERNELS: dict[str, str] = {
     "stochastic": "headrace.lab.kernels.stochastic",
     "networked": "headrace.lab.kernels.networked",
+    "relaxed": "headrace.lab.kernels.relaxed",
 }
