@@ -3,7 +3,7 @@
 import heapq
 from bisect import bisect_left
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.lab.kernels import relaxed_nodes
@@ -13,6 +13,7 @@ from headrace.protocols.designs.relaxed import EMPTY
 UNIVERSE = 70_000  # several blocks of 16,384
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, UNIVERSE - 1), max_size=80), st.data())
 def test_ranks_are_places_in_the_sorted_set(keys: set[int], data: st.DataObject) -> None:
     members = ranks(UNIVERSE)
@@ -26,6 +27,7 @@ def test_ranks_are_places_in_the_sorted_set(keys: set[int], data: st.DataObject)
         assert below(members, key) == bisect_left(left, key)
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.none(), st.integers(0, 999)), max_size=120))
 def test_a_node_is_a_heap_and_counts_what_stands_ahead(steps: list[int | None]) -> None:
     queue = relaxed_nodes.nodes(3, 200, 1000, counted=True)
