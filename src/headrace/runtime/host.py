@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, get_args
 
 from headrace.core.errors import Invalid
 from headrace.core.limits import Limits
+from headrace.runtime.disk import SystemDisk, open_directory
 from headrace.runtime.engine import Durability, Engine
+from headrace.runtime.owner import DirectoryLock
 
 MEMORY = ":memory:"
 
@@ -30,3 +34,17 @@ def open_engine(path: Any, *, durability: str, limits: Limits | None) -> Engine:
     if durability == "memory":
         raise Invalid(f"durability 'memory' keeps nothing in {path!r}: open {MEMORY!r}, or choose 'os' or 'fsync'")
     return Engine(path, durability=durability, limits=limits, ends_leases=True)  # type: ignore[arg-type]
+
+
+@contextmanager
+def owned_disk(path: str) -> Iterator[SystemDisk]:
+    """The files of a node that is not running, and cannot be started meanwhile."""
+    lock = DirectoryLock(path)
+    try:
+        disk = open_directory(path)
+        try:
+            yield disk
+        finally:
+            disk.close()
+    finally:
+        lock.release()
