@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -84,9 +85,14 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 raise Invalid(f"{name} must be 1 or more; it is {getattr(self, name)!r}")
 
 
+@functools.lru_cache(maxsize=4096)
+def _is_queue_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
 def check_queue_name(name: object) -> str:
     """`name`, or `Invalid` with what is wrong with it."""
-    if type(name) is str and _NAME.fullmatch(name):
+    if type(name) is str and _is_queue_name(name):
         return name
     shown = ascii(name) if isinstance(name, str | bytes) else repr(name)
     if len(shown) > 60:

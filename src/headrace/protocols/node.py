@@ -66,8 +66,8 @@ VERBS: Final[dict[type, Verb]] = {
 }
 
 # A record of these kinds may free what others wait for: items to pop, or room to add.
-_BRINGS_ITEMS: Final = (Added, Committed, Returned, Revived, Declared, NamesEnded)
-_BRINGS_ROOM: Final = (Committed, Returned, Expired, Purged, Declared)
+_BRINGS_ROOM: Final = frozenset({Committed, Returned, Expired, Purged, Declared})
+_BRINGS: Final = _BRINGS_ROOM | {Added, Revived, NamesEnded}
 
 
 class _Numbered(NamedTuple):
@@ -152,36 +152,27 @@ class Node:
         self, now_us: int, position: int, records: list[AnyRecord], refs: list[tuple[Any, bool]], out: Effects
     ) -> None:
         """The records are written: apply them, answer or hold the answers, and serve who waited for this."""
-        shard, held = self.shard, self._held
         self._end = position + len(records)
-        touched: dict[str, AnyRecord] = {}
+        touched: dict[str, bool] = {}
         for record, (ref, more) in zip(records, refs, strict=True):
-            outcome = shard.apply(position, record)
+            outcome = self.shard.apply(position, record)
             position += 1
             kind = type(record)
             if kind is Leased:
-                assert isinstance(record, Leased)
-                assert isinstance(outcome, PopDone)
-                self._start_leases(now_us, record)
-                if more:
-                    self._parts.setdefault(ref, []).extend(outcome.batches)
-                    continue
-                if ref in self._parts:
-                    outcome = PopDone(self._parts.pop(ref) + outcome.batches)
-                unsafe = bool(record.name) or self._has_unsafe(outcome)
-                if not unsafe:
-                    self.reply(ref, outcome, out)
-                    continue
-            elif kind is Added or kind is Committed:
-                self._joined(position, record)
+                self._leased(now_us, record, position, ref, more, outcome, out)  # type: ignore[arg-type]
+                continue
+            if kind is Added:
+                self._joined(position, record.queue, record.items, record.duplicates)  # type: ignore[union-attr]
+            elif kind is Committed:
+                for queue, _, items, duplicates in record.added:  # type: ignore[union-attr]
+                    self._joined(position, queue, items, duplicates)
+                    touched[queue] = False
             elif kind is Claimed:
                 self._claim_end = position
-            if not more and ref is not None:
-                held.append((position, ref, outcome))
-            if kind in _BRINGS_ITEMS or kind in _BRINGS_ROOM:
-                touched[record.queue] = record  # type: ignore[union-attr]
-                if kind is Committed:
-                    touched.update((added[0], record) for added in record.added)  # type: ignore[union-attr]
+            if ref is not None:
+                self._held.append((position, ref, outcome))
+            if kind in _BRINGS:
+                touched[record.queue] = kind in _BRINGS_ROOM  # type: ignore[union-attr]
         if touched:
             self._after(now_us, touched, out)
 
@@ -321,19 +312,28 @@ class Node:
 
     # -- applying --------------------------------------------------------------------------------------------------
 
-    def _joined(self, position: int, record: AnyRecord) -> None:
+    def _joined(self, position: int, queue: str, items: list[bytes], duplicates: adding.Duplicates) -> None:
         """Items are in: until the log is safe up to here, what hands them out waits."""
-        if self.shard.next_seq > self._safe_seq:
-            self._unsafe_adds.append((position, self.shard.next_seq))
-        if isinstance(record, Added):
-            adding.unreserve(self, record.queue, record.items, record.duplicates)
-        elif isinstance(record, Committed):
-            for queue, _, items, duplicates in record.added:
-                adding.unreserve(self, queue, items, duplicates)
+        self._unsafe_adds.append((position, self.shard.next_seq))
+        if self.pending_keys or self.shard.queues[queue].pending_items:
+            adding.unreserve(self, queue, items, duplicates)
+
+    def _leased(
+        self, now_us: int, record: Leased, position: int, ref: Any, more: bool, outcome: PopDone, out: Effects
+    ) -> None:
+        """Items are handed out; the answer may go once their adds are safe."""
+        self._start_leases(now_us, record)
+        if more:
+            self._parts.setdefault(ref, []).extend(outcome.batches)
+            return
+        if self._parts and ref in self._parts:
+            outcome = PopDone(self._parts.pop(ref) + outcome.batches)
+        if record.name or (self._unsafe_adds and self._has_unsafe(outcome)):
+            self._held.append((position, ref, outcome))
+        else:
+            self.reply(ref, outcome, out)
 
     def _has_unsafe(self, outcome: PopDone) -> bool:
-        if not self._unsafe_adds:
-            return False
         safe = self._safe_seq.to_bytes(8, "big")
         return any(entry[8:16] >= safe for batch in outcome.batches for entry in batch.entries)
 
@@ -346,16 +346,17 @@ class Node:
             if now_us + TICK_US < self.wake_us:
                 self.wake_us = now_us + TICK_US
 
-    def _after(self, now_us: int, touched: dict[str, AnyRecord], out: Effects) -> None:
-        """Serve who waited for what the records brought."""
-        for queue, record in touched.items():
+    def _after(self, now_us: int, touched: dict[str, bool], out: Effects) -> None:
+        """Serve who waited for what the records brought: items, and room where the queue's flag says so."""
+        for queue, brings_room in touched.items():
             sub = self.shard.queues.get(queue)
             if sub is None:
                 continue
-            self.arm(now_us, sub)
+            if sub.timed:
+                self.arm(now_us, sub)
             if self.pops.waits(queue):
                 popping.serve(self, now_us, queue, out)
-            if self.adds.waits(queue) and type(record) in _BRINGS_ROOM:
+            if brings_room and self.adds.waits(queue):
                 adding.serve(self, now_us, queue, out)
 
     def _undo(self, now_us: int, pairs: list[tuple[AnyRecord, tuple[Any, bool]]], out: Effects) -> None:

@@ -117,7 +117,10 @@ class Ready:
         """Push entries; sorts the list it is given."""
         if len(entries) > 1:
             entries.sort()
-        elif not entries:
+        elif entries:
+            self.push(entries[0])
+            return
+        else:
             return
         tail = self._tail.entries
         if (not tail or entries[0] > tail[-1]) and not self._gone:
@@ -140,6 +143,10 @@ class Ready:
 
     def take(self, count: int, bound: bytes | None = None) -> list[bytes]:
         """Remove and return the most urgent entries, at most `count`, none at or above `bound`."""
+        if not self._gone and not self._hot and not self._heads and bound is None:
+            chunk = self._take_from(self._TAIL, count, None) if self._size else []
+            self._size -= len(chunk)
+            return chunk
         taken: list[bytes] = []
         while count > len(taken) and self._size:
             if self._gone:

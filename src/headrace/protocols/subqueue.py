@@ -7,7 +7,7 @@ recovery nothing is ordered yet (`loading`); `settle` sorts once at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import repeat
 from struct import unpack
@@ -73,14 +73,17 @@ class Totals(msgspec.Struct):
     deduplicated: int = 0
 
 
-def size_of(entries: Iterable[bytes]) -> int:
+def size_of(entries: Sequence[bytes]) -> int:
     """The bytes of bodies and extras."""
-    sizes = [len(entry) for entry in entries]
-    return sum(sizes) - ENTRY_HEAD * len(sizes)
+    if len(entries) == 1:
+        return len(entries[0]) - ENTRY_HEAD
+    return sum(map(len, entries)) - ENTRY_HEAD * len(entries)
 
 
 def seqs_of(entries: list[bytes]) -> list[int]:
     """The places of entries."""
+    if len(entries) == 1:
+        return [int.from_bytes(entries[0][8:16], "big")]
     return list(unpack(f">{len(entries)}Q", b"".join([entry[8:16] for entry in entries])))
 
 
@@ -124,6 +127,11 @@ class Subqueue:
     def bounded(self) -> bool:
         """Whether the queue has a capacity."""
         return self.settings.capacity_items is not None or self.settings.capacity_bytes is not None
+
+    @property
+    def timed(self) -> bool:
+        """Whether time alone may change what can be handed out."""
+        return bool(self._due or self._dying or self.names)
 
     def stats(self) -> QueueStats:
         oldest = [entry[16:24] for _, entry in self._delayed.values()]
@@ -198,14 +206,17 @@ class Subqueue:
             ended.append(name)
         return ended
 
-    def reserve(self, count: int, bound: bytes | None = None) -> list[bytes]:
-        """Set aside the most urgent ready entries, at most `count`, none at or above `bound`."""
+    def reserve(self, count: int, bound: bytes | None = None) -> list[int]:
+        """Set aside the most urgent ready entries, at most `count`, none at or above `bound`; their places."""
         entries = self.ready.take(count, bound)
-        self.reserved.update(zip(seqs_of(entries), entries, strict=True))
+        if not entries:
+            return []
+        seqs = seqs_of(entries)
+        self.reserved.update(zip(seqs, entries, strict=True))
         if self.mortal:
-            for entry in entries:
-                self.mortal.pop(entry_seq(entry), None)
-        return entries
+            for seq in seqs:
+                self.mortal.pop(seq, None)
+        return seqs
 
     def reserve_expired(self, wall_us: int) -> list[int]:
         """Set aside the queued items whose time has passed."""
@@ -278,17 +289,18 @@ class Subqueue:
         self.totals.added += len(entries)
         self.size_bytes += size_of(entries)
         flagged = [entry for entry in entries if entry[ENTRY_FLAGS]]
+        if self.loading is None and not flagged:
+            self.ready.push_many(entries)
+            return
         for entry in flagged:
             key = entry_extras(entry).key
             if key is not None:
                 self._remember_key(key, entry[ENTRY_ID], at_us)
         if self.loading is not None:
             self.loading.update(zip(seqs, entries, strict=True))
-        elif flagged:
+        else:
             for seq, entry in zip(seqs, entries, strict=True):
                 self._place(seq, entry, at_us)
-        else:
-            self.ready.push_many(entries)
 
     def on_leased(self, grant: Grant, seqs: list[int]) -> tuple[list[bytes], list[int]]:
         """The entries, in the order of their receipts, and which attempt each begins."""
@@ -305,10 +317,13 @@ class Subqueue:
 
     def on_committed(self, counters: list[int]) -> int:
         """Remove the items; how many there were."""
-        settled = [self.leases.pop(counter, None) for counter in counters]
-        entries = [pair[0] for pair in settled if pair is not None]
-        if len(entries) < len(counters):
-            entries += self._commit_late([c for c, pair in zip(counters, settled, strict=True) if pair is None])
+        take = self.leases.pop
+        settled = [take(counter, None) for counter in counters]
+        if None in settled:
+            late = [counter for counter, pair in zip(counters, settled, strict=True) if pair is None]
+            entries = [pair[0] for pair in settled if pair is not None] + list(self._commit_late(late))
+        else:
+            entries = [pair[0] for pair in settled]  # type: ignore[index]
         if self.names:
             self._settle_names(pair[1].name for pair in settled if pair is not None)
         if self.stories:

@@ -60,7 +60,7 @@ def reserve(node: Node, queue: str, items: list[bytes], wall_us: int) -> tuple[i
     """Give new items their places and their keys: (first place, the items that are new, the duplicates)."""
     duplicates: Duplicates = []
     sub = node.shard.queues.get(queue)
-    if any(item[ITEM_FLAGS] for item in items):
+    if max([item[ITEM_FLAGS] for item in items], default=0):
         fresh = []
         for i, item in enumerate(items):
             key = item_extras(item).key

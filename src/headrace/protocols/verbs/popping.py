@@ -10,7 +10,7 @@ from headrace.core.items import BIAS, entry_priority
 from headrace.core.limits import US
 from headrace.core.records import Expired, Leased
 from headrace.protocols.effects import Effects
-from headrace.protocols.subqueue import Subqueue, seqs_of
+from headrace.protocols.subqueue import Subqueue
 
 if TYPE_CHECKING:
     from headrace.protocols.node import Node
@@ -55,7 +55,7 @@ def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
         return
     sub = node.shard.queues[queue]
     for parked in node.pops.of(queue):
-        if not len(sub.ready):
+        if not sub.ready:
             return
         command = parked.request.command
         assert isinstance(command, Pop)
@@ -78,6 +78,8 @@ def give_up(node: Node, now_us: int, request: Request, out: Effects) -> None:
 
 def freshen(node: Node, now_us: int, sub: Subqueue, out: Effects) -> None:
     """Ripen what is due, and drop what has expired, so that neither late timers nor early pops show."""
+    if not sub.timed:
+        return
     wall_us = node.wall_us(now_us)
     sub.ripen(wall_us)
     if sub.mortal:
@@ -93,41 +95,40 @@ def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) 
         sub = node.shard.queues.get(queue)
         if sub is not None and not sub.settings.paused:
             freshen(node, now_us, sub, out)
-            if len(sub.ready):
+            if sub.ready:
                 subs.append(sub)
     if not subs:
         return False
     if len(subs) == 1:
         sub = subs[0]
-        entries = sub.reserve(command.count, _bound(command.at_least))
-        if not entries:
+        seqs = sub.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
+        if not seqs:
             return False
-        _grant(node, now_us, request, command, sub, entries, out)
+        _grant(node, now_us, request, command, sub, seqs, out)
         return True
     taken = _merge(subs, command.count)
-    for i, (sub, entries) in enumerate(taken):
-        _grant(node, now_us, request, command, sub, entries, out, more=i < len(taken) - 1)
+    for i, (sub, seqs) in enumerate(taken):
+        _grant(node, now_us, request, command, sub, seqs, out, more=i < len(taken) - 1)
     return True
 
 
-def _bound(at_least: int | None) -> bytes | None:
-    """The first entry, in byte order, that is less urgent than `at_least`."""
-    if at_least is None or at_least + BIAS + 1 >> 64:
-        return None
-    return (at_least + BIAS + 1).to_bytes(8, "big")
+def _bound(at_least: int) -> bytes | None:
+    """The first entry, in byte order, that is less urgent than `at_least`; None when nothing can be."""
+    above = at_least + BIAS + 1
+    return None if above >> 64 else above.to_bytes(8, "big")
 
 
-def _merge(subs: list[Subqueue], count: int) -> list[tuple[Subqueue, list[bytes]]]:
-    """The most urgent entries over several queues, by queue."""
-    taken: dict[str, list[bytes]] = {}
+def _merge(subs: list[Subqueue], count: int) -> list[tuple[Subqueue, list[int]]]:
+    """The places of the most urgent entries over several queues, by queue."""
+    taken: dict[str, list[int]] = {}
     while count > 0:
         tops = sorted((top, i) for i, sub in enumerate(subs) if (top := sub.ready.top()) is not None)
         if not tops:
             break
         sub = subs[tops[0][1]]
-        entries = sub.reserve(count, tops[1][0] if len(tops) > 1 else None)
-        taken.setdefault(sub.name, []).extend(entries)
-        count -= len(entries)
+        seqs = sub.reserve(count, tops[1][0] if len(tops) > 1 else None)
+        taken.setdefault(sub.name, []).extend(seqs)
+        count -= len(seqs)
     return [(sub, taken[sub.name]) for sub in subs if sub.name in taken]
 
 
@@ -137,14 +138,14 @@ def _grant(
     request: Request,
     command: Pop,
     sub: Subqueue,
-    entries: list[bytes],
+    seqs: list[int],
     out: Effects,
     *,
     more: bool = False,
 ) -> None:
     lease_us = command.lease_us or round(sub.settings.lease_seconds * US)
-    first = node.take_counters(len(entries))
-    record = _leased(node, now_us, request, command, sub.name, first, seqs_of(entries), lease_us)
+    first = node.take_counters(len(seqs))
+    record = _leased(node, now_us, request, command, sub.name, first, seqs, lease_us)
     out.stage(record, request.ref, more=more)
 
 
