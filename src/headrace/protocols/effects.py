@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.commands import AnyOutcome
+from headrace.core.commands import AnyOutcome, Request, refusal
+from headrace.core.errors import HeadraceError
 from headrace.core.ports import DiskFull, Log
 from headrace.core.records import AnyRecord
 
@@ -32,10 +33,9 @@ class Effects:
         self.refs.append((ref, more))
 
 
-def turn(node: Node, log: Log, now_us: int, out: Effects, *, safe_when_written: bool = False) -> None:
+def turn(node: Node, log: Log, now_us: int, out: Effects) -> None:
     """Append what was decided and apply it, until nothing more follows from it.
 
-    `safe_when_written`: the durability level promises no more than the log's records have by then.
     `DiskFailed` goes through: what the log holds is unknown then, and the node with it.
     """
     while out.records:
@@ -51,4 +51,34 @@ def turn(node: Node, log: Log, now_us: int, out: Effects, *, safe_when_written: 
                 node.on_reserve_full(now_us, records, refs, out)
                 continue
         node.on_appended(now_us, position, records, refs, out)
-    node.on_safe(log.end if safe_when_written else log.safe, out)
+    node.on_safe(log.safe, out)
+
+
+def ask(node: Node, log: Log, now_us: int, request: Request, out: Effects) -> AnyOutcome | None:
+    """One unnumbered request by itself: `handle` and `turn` without the machinery for many.
+
+    The outcome, if it can be told at once; else it is in `out`, or held, or the request is parked.
+    """
+    try:
+        record = node.decide(now_us, request, out)
+    except HeadraceError as error:
+        return refusal(error)
+    if record is None or out.records:
+        if record is not None:
+            out.stage(record, request.ref)
+        turn(node, log, now_us, out)
+        return None
+    try:
+        position = log.append((record,))
+    except DiskFull:
+        out.stage(record, request.ref)
+        turn(node, log, now_us, out)
+        return None
+    outcome = node.apply(now_us, position, record)
+    waits = node.must_wait(record, outcome)
+    if waits:
+        node.hold(request.ref, outcome)
+    if node.pops.parked or node.adds.parked:
+        node.after(now_us, record, out)
+        turn(node, log, now_us, out)
+    return None if waits else outcome

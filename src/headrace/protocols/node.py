@@ -28,6 +28,7 @@ from headrace.core.records import (
     Expired,
     Leased,
     NamesEnded,
+    Prolonged,
     Purged,
     Returned,
     Revived,
@@ -44,7 +45,7 @@ TICK_US: Final = US
 """While leases are held the node asks to be woken this often, so that it notices its own stalls."""
 SESSIONS_EVERY_US: Final = 600 * US
 
-Verb = Callable[["Node", int, Request, Effects], None]
+Verb = Callable[["Node", int, Request, Effects], AnyRecord | None]
 
 VERBS: Final[dict[type, Verb]] = {
     c.Add: adding.add,
@@ -80,9 +81,13 @@ class _Numbered(NamedTuple):
 class Node:
     """One shard, its waiting requests and its timers."""
 
-    def __init__(self, shard: Shard, *, limits: Limits, now_us: int, wall_us: int) -> None:
+    def __init__(
+        self, shard: Shard, *, limits: Limits, now_us: int, wall_us: int, safe_when_written: bool = False
+    ) -> None:
+        """`safe_when_written`: the durability level promises no more than what the log's records have by then."""
         self.shard = shard
         self.limits = limits
+        self._safe_when_written = safe_when_written
         self.next_seq = shard.next_seq
         self.next_counter = shard.next_counter
         self.pops = Line()
@@ -123,9 +128,16 @@ class Node:
                 self._in_flight[key] = [request.ref]
                 request = request._replace(ref=key)
             try:
-                VERBS[type(request.command)](self, now_us, request, out)
+                record = self.decide(now_us, request, out)
             except HeadraceError as error:
                 self.refuse(request.ref, error, out)
+            else:
+                if record is not None:
+                    out.stage(record, request.ref)
+
+    def decide(self, now_us: int, request: Request, out: Effects) -> AnyRecord | None:
+        """What a request comes to: the record that answers it, or something in `out`, or a wait; or an error."""
+        return VERBS[type(request.command)](self, now_us, request, out)
 
     def cancel(self, now_us: int, refs: Iterable[Any], out: Effects) -> None:
         """Nobody waits for these answers any more: what is parked for them goes; what is decided goes on."""
@@ -152,32 +164,65 @@ class Node:
         self, now_us: int, position: int, records: list[AnyRecord], refs: list[tuple[Any, bool]], out: Effects
     ) -> None:
         """The records are written: apply them, answer or hold the answers, and serve who waited for this."""
-        self._end = position + len(records)
         touched: dict[str, bool] = {}
         for record, (ref, more) in zip(records, refs, strict=True):
-            outcome = self.shard.apply(position, record)
+            outcome = self.apply(now_us, position, record)
             position += 1
-            kind = type(record)
-            if kind is Leased:
-                self._leased(now_us, record, position, ref, more, outcome, out)  # type: ignore[arg-type]
-                continue
-            if kind is Added:
-                self._joined(position, record.queue, record.items, record.duplicates)  # type: ignore[union-attr]
-            elif kind is Committed:
-                for queue, _, items, duplicates in record.added:  # type: ignore[union-attr]
-                    self._joined(position, queue, items, duplicates)
-                    touched[queue] = False
-            elif kind is Claimed:
-                self._claim_end = position
-            if ref is not None:
+            if more or (self._parts and ref in self._parts):
+                assert isinstance(outcome, PopDone)
+                outcome = PopDone(self._parts.pop(ref, []) + outcome.batches)
+                if more:
+                    self._parts[ref] = outcome.batches
+                    continue
+            if ref is None:
+                pass
+            elif self.must_wait(record, outcome):
                 self._held.append((position, ref, outcome))
-            if kind in _BRINGS:
-                touched[record.queue] = kind in _BRINGS_ROOM  # type: ignore[union-attr]
+            else:
+                self.reply(ref, outcome, out)
+            self._touch(record, touched)
         if touched:
             self._after(now_us, touched, out)
 
+    def apply(self, now_us: int, position: int, record: AnyRecord) -> AnyOutcome:
+        """Take a written record in; its outcome."""
+        outcome = self.shard.apply(position, record)
+        self._end = position + 1
+        kind = type(record)
+        if kind is Leased:
+            self._start_leases(now_us, record)  # type: ignore[arg-type]
+        elif kind is Added:
+            self._joined(record.queue, record.items, record.duplicates)  # type: ignore[union-attr]
+        elif kind is Committed:
+            for queue, _, items, duplicates in record.added:  # type: ignore[union-attr]
+                self._joined(queue, items, duplicates)
+        elif kind is Claimed:
+            self._claim_end = position + 1
+        if self.shard.alarms:
+            self._arm_alarmed(now_us)
+        return outcome
+
+    def must_wait(self, record: AnyRecord, outcome: AnyOutcome) -> bool:
+        """Whether the answer promises more than that the record is written."""
+        if self._safe_when_written:
+            return False
+        kind = type(record)
+        if kind is Leased:
+            return bool(record.name) or (bool(self._unsafe_adds) and self._has_unsafe(outcome))  # type: ignore[union-attr, arg-type]
+        if kind is Returned:
+            return record.dead  # type: ignore[union-attr]
+        return kind is not Prolonged
+
+    def hold(self, ref: Any, outcome: AnyOutcome) -> None:
+        """Answer once all that is written by now is safe."""
+        self._held.append((self._end, ref, outcome))
+
     def on_safe(self, position: int, out: Effects) -> None:
-        """All records below `position` are safe: send the answers that waited for it."""
+        """All records below `position` are on disk: send the answers that waited for it."""
+        if not self.claimed and position >= self._claim_end > 0:
+            self.claimed = True
+        if self._safe_when_written:
+            position = self._end
         held = self._held
         while held and held[0][0] <= position:
             _, ref, outcome = held.popleft()
@@ -185,8 +230,6 @@ class Node:
         adds = self._unsafe_adds
         while adds and adds[0][0] <= position:
             self._safe_seq = adds.popleft()[1]
-        if not self.claimed and position >= self._claim_end > 0:
-            self.claimed = True
 
     @property
     def waits_for_safety(self) -> bool:
@@ -246,6 +289,12 @@ class Node:
         else:
             out.replies.append((ref, outcome))
 
+    def after(self, now_us: int, record: AnyRecord, out: Effects) -> None:
+        """Serve who waited for what one record brought."""
+        touched: dict[str, bool] = {}
+        self._touch(record, touched)
+        self._after(now_us, touched, out)
+
     def refuse(self, ref: Any, error: HeadraceError, out: Effects) -> None:
         self.reply(ref, refusal(error), out)
 
@@ -260,10 +309,6 @@ class Node:
         first = self.next_counter
         self.next_counter += count
         return first
-
-    def hold(self, ref: Any, outcome: AnyOutcome) -> None:
-        """Answer once all that is written by now is safe."""
-        self._held.append((self._end, ref, outcome))
 
     def park(self, line: Line, request: Request, queues: list[str], wait_us: int, now_us: int) -> None:
         """Let a request wait; a negative `wait_us` is for ever."""
@@ -312,26 +357,20 @@ class Node:
 
     # -- applying --------------------------------------------------------------------------------------------------
 
-    def _joined(self, position: int, queue: str, items: list[bytes], duplicates: adding.Duplicates) -> None:
+    def _arm_alarmed(self, now_us: int) -> None:
+        """Some queues have been given an item that time will change."""
+        alarmed, self.shard.alarms[:] = self.shard.alarms[:], ()
+        for queue in dict.fromkeys(alarmed):
+            sub = self.shard.queues.get(queue)
+            if sub is not None:
+                self.arm(now_us, sub)
+
+    def _joined(self, queue: str, items: list[bytes], duplicates: adding.Duplicates) -> None:
         """Items are in: until the log is safe up to here, what hands them out waits."""
-        self._unsafe_adds.append((position, self.shard.next_seq))
+        if not self._safe_when_written:
+            self._unsafe_adds.append((self._end, self.shard.next_seq))
         if self.pending_keys or self.shard.queues[queue].pending_items:
             adding.unreserve(self, queue, items, duplicates)
-
-    def _leased(
-        self, now_us: int, record: Leased, position: int, ref: Any, more: bool, outcome: PopDone, out: Effects
-    ) -> None:
-        """Items are handed out; the answer may go once their adds are safe."""
-        self._start_leases(now_us, record)
-        if more:
-            self._parts.setdefault(ref, []).extend(outcome.batches)
-            return
-        if self._parts and ref in self._parts:
-            outcome = PopDone(self._parts.pop(ref) + outcome.batches)
-        if record.name or (self._unsafe_adds and self._has_unsafe(outcome)):
-            self._held.append((position, ref, outcome))
-        else:
-            self.reply(ref, outcome, out)
 
     def _has_unsafe(self, outcome: PopDone) -> bool:
         safe = self._safe_seq.to_bytes(8, "big")
@@ -339,12 +378,21 @@ class Node:
 
     def _start_leases(self, now_us: int, record: Leased) -> None:
         if record.name:
-            self.arm(now_us, self.shard.queues[record.queue])
-        elif record.seqs:
-            deadline_us = now_us - self.stalled_us + record.lease_us
-            self.deadlines.set(deadline_us, record.first, len(record.seqs), record.queue)
-            if now_us + TICK_US < self.wake_us:
-                self.wake_us = now_us + TICK_US
+            return
+        deadline_us = now_us - self.stalled_us + record.lease_us
+        self.deadlines.set(deadline_us, record.first, len(record.seqs), record.queue)
+        if now_us + TICK_US < self.wake_us:
+            self.wake_us = now_us + TICK_US
+
+    def _touch(self, record: AnyRecord, touched: dict[str, bool]) -> None:
+        """Note which queues a record may have brought items to, or room (True)."""
+        kind = type(record)
+        if kind in _BRINGS:
+            queue = record.queue  # type: ignore[union-attr]
+            touched[queue] = touched.get(queue, False) or kind in _BRINGS_ROOM
+            if kind is Committed:
+                for queue, *_ in record.added:  # type: ignore[union-attr]
+                    touched.setdefault(queue, False)
 
     def _after(self, now_us: int, touched: dict[str, bool], out: Effects) -> None:
         """Serve who waited for what the records brought: items, and room where the queue's flag says so."""
@@ -352,8 +400,6 @@ class Node:
             sub = self.shard.queues.get(queue)
             if sub is None:
                 continue
-            if sub.timed:
-                self.arm(now_us, sub)
             if self.pops.waits(queue):
                 popping.serve(self, now_us, queue, out)
             if brings_room and self.adds.waits(queue):
@@ -461,4 +507,5 @@ class Node:
                     spent_us = max(0, wall_us - grant.at_us) if grant.detached else 0
                     self.deadlines.set(now_us + max(0, grant.lease_us - spent_us), counter, 1, sub.name)
             self.arm(now_us, sub)
+        self.shard.alarms.clear()
         self._set_timer(now_us + SESSIONS_EVERY_US, "sessions", None)

@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.core.commands import AddDone, AnyOutcome, Batch, CountDone, DeadItem, Done, PopDone, Settled
 from headrace.core.errors import Damaged
-from headrace.core.items import entries_of, entry_seq
+from headrace.core.items import entry_seq
 from headrace.core.limits import Limits, QueueSettings
 from headrace.core.records import (
     WORKER_CRASHED,
@@ -43,6 +43,8 @@ from headrace.protocols.subqueue import Grant, Named, Story, Subqueue, Totals
 PART_BYTES: Final = 256 << 10
 """About the size of a part of a snapshot: small enough to go out between two commit groups."""
 DONE: Final = Done()
+ADDED: Final = AddDone()
+SETTLED: Final = Settled()
 
 
 class _Head(msgspec.Struct, tag="head", array_like=True):
@@ -104,6 +106,8 @@ class Shard:
         self.dropped = Totals()
         """What the ledgers of queues that were dropped had counted."""
         self.loading = loading
+        self.alarms: list[str] = []
+        """Queues that were given something that time will change, since this was last emptied."""
         self._folds: dict[type, Callable[[Any], AnyOutcome]] = {
             Claimed: self._claimed,
             Added: self._added,
@@ -126,7 +130,7 @@ class Shard:
     def apply(self, position: int, record: AnyRecord) -> AnyOutcome:
         """Take in the next record; the outcome of its request."""
         outcome = self._folds[type(record)](record)
-        if record.session and record.number:
+        if record.number:
             session = self.sessions.get(record.session)
             if session is None:
                 session = self.sessions[record.session] = Session(record.at_us, outcomes={})
@@ -143,8 +147,12 @@ class Shard:
         """The subqueue of this name, made when it is new."""
         sub = self.queues.get(name)
         if sub is None:
-            sub = self.queues[name] = Subqueue(name, QueueSettings(), limits=self.limits, loading=self.loading)
+            sub = self.queues[name] = self.unborn(name)
         return sub
+
+    def unborn(self, name: str) -> Subqueue:
+        """A subqueue as it would be if it were made."""
+        return Subqueue(name, QueueSettings(), limits=self.limits, loading=self.loading, alarms=self.alarms)
 
     def epoch_of(self, counter: int) -> int | None:
         """The epoch in which this receipt was issued."""
@@ -166,16 +174,17 @@ class Shard:
 
     def _added(self, record: Added) -> AnyOutcome:
         self._join(record.queue, record.first_seq, record.items, record.duplicates, record.at_us)
-        return AddDone(record.duplicates)
+        return AddDone(record.duplicates) if record.duplicates else ADDED
 
     def _join(
         self, queue: str, first_seq: int, items: list[bytes], duplicates: list[tuple[int, bytes]], at_us: int
     ) -> None:
-        sub = self.queue(queue)
-        end = first_seq + len(items)
-        sub.on_added(entries_of(items, first_seq, at_us), range(first_seq, end), at_us)
+        sub = self.queues.get(queue) or self.queue(queue)
+        sub.on_added(items, first_seq, at_us)
         sub.totals.deduplicated += len(duplicates)
-        self.next_seq = max(self.next_seq, end)
+        end = first_seq + len(items)
+        if end > self.next_seq:
+            self.next_seq = end
 
     def _leased(self, record: Leased) -> AnyOutcome:
         sub = self.queue(record.queue)
@@ -198,6 +207,8 @@ class Shard:
         self.queue(record.queue).on_committed(record.counters)
         for queue, first_seq, items, duplicates in record.added:
             self._join(queue, first_seq, items, duplicates, record.at_us)
+        if not record.added and not record.refused:
+            return SETTLED
         return Settled(record.refused, [duplicates for *_, duplicates in record.added])
 
     def _returned(self, record: Returned) -> AnyOutcome:

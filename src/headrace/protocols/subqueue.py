@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from headrace.core.commands import Attempt, DeadItem, QueueStats
-from headrace.core.items import ENTRY_FLAGS, ENTRY_HEAD, ENTRY_ID, entry_added_us, entry_extras, entry_seq
+from headrace.core.items import ENTRY_FLAGS, ENTRY_HEAD, ENTRY_ID, entries_of, entry_added_us, entry_extras, entry_seq
 from headrace.core.limits import US, Limits, QueueSettings
 from headrace.core.records import ABORTED, LEASE_EXPIRED, NAME_EXPIRED, WORKER_CRASHED
 from headrace.protocols.ready import Ready
@@ -90,7 +90,7 @@ def seqs_of(entries: list[bytes]) -> list[int]:
 class Subqueue:
     """The state of one queue on one shard."""
 
-    def __init__(self, name: str, settings: QueueSettings, *, limits: Limits, loading: bool) -> None:
+    def __init__(self, name: str, settings: QueueSettings, *, limits: Limits, loading: bool, alarms: list[str]) -> None:
         self.name = name
         self.settings = settings
         self.limits = limits
@@ -106,6 +106,8 @@ class Subqueue:
         self.names: dict[str, Named] = {}
         self.mortal: dict[int, tuple[int, bytes]] = {}
         self.loading: dict[int, bytes] | None = {} if loading else None
+        self._alarms = alarms
+        """Where this queue says that it holds something that time will change."""
         self._delayed: dict[int, tuple[int, bytes]] = {}
         self._due: list[tuple[int, int]] = []
         self._dying: list[tuple[int, int]] = []
@@ -285,7 +287,8 @@ class Subqueue:
 
     # -- the fold --------------------------------------------------------------------------------------------------
 
-    def on_added(self, entries: list[bytes], seqs: range, at_us: int) -> None:
+    def on_added(self, items: list[bytes], first_seq: int, at_us: int) -> None:
+        entries = entries_of(items, first_seq, at_us)
         self.totals.added += len(entries)
         self.size_bytes += size_of(entries)
         flagged = [entry for entry in entries if entry[ENTRY_FLAGS]]
@@ -297,9 +300,9 @@ class Subqueue:
             if key is not None:
                 self._remember_key(key, entry[ENTRY_ID], at_us)
         if self.loading is not None:
-            self.loading.update(zip(seqs, entries, strict=True))
+            self.loading.update(enumerate(entries, first_seq))
         else:
-            for seq, entry in zip(seqs, entries, strict=True):
+            for seq, entry in enumerate(entries, first_seq):
                 self._place(seq, entry, at_us)
 
     def on_leased(self, grant: Grant, seqs: list[int]) -> tuple[list[bytes], list[int]]:
@@ -461,9 +464,11 @@ class Subqueue:
             if extras.expires_us and not (story is not None and story.revived):
                 self.mortal[seq] = extras.expires_us, entry
                 heappush(self._dying, (extras.expires_us, seq))
+                self._alarms.append(self.name)
         if due_us > wall_us:
             self._delayed[seq] = due_us, entry
             heappush(self._due, (due_us, seq))
+            self._alarms.append(self.name)
         else:
             self.ready.push(entry)
 
@@ -517,6 +522,7 @@ class Subqueue:
 
     def _remember_name(self, grant: Grant) -> None:
         names = self.names
+        self._alarms.append(self.name)
         names[grant.name] = Named(grant.first, grant.count, grant.count, grant.at_us + grant.lease_us)
         if len(names) > self.limits.names:
             settled = next((name for name, named in names.items() if not named.unsettled), None)

@@ -26,19 +26,16 @@ class Line:
 
     def __init__(self) -> None:
         self._by_queue: dict[str, dict[int, Parked]] = {}
-        self._by_ref: dict[Any, Parked] = {}
-
-    def __len__(self) -> int:
-        return len(self._by_ref)
+        self.parked: dict[Any, Parked] = {}
 
     def park(self, parked: Parked) -> None:
-        self._by_ref[parked.request.ref] = parked
+        self.parked[parked.request.ref] = parked
         for queue in parked.queues:
             self._by_queue.setdefault(queue, {})[id(parked)] = parked
 
     def leave(self, ref: Any) -> Parked | None:
         """Take a request out of the line; None when it is not in it."""
-        parked = self._by_ref.pop(ref, None)
+        parked = self.parked.pop(ref, None)
         if parked is not None:
             for queue in parked.queues:
                 line = self._by_queue[queue]
@@ -60,4 +57,4 @@ class Line:
         return list(self._by_queue.get(queue, {}).values())
 
     def __iter__(self) -> Iterator[Parked]:
-        return iter(list(self._by_ref.values()))
+        return iter(list(self.parked.values()))

@@ -32,7 +32,7 @@ from headrace.core.errors import HeadraceError, OutcomeUnknown, Unavailable
 from headrace.core.limits import MIB, US, Limits
 from headrace.core.ports import DiskFailed, DiskFull
 from headrace.protocols.consumer import Renewal
-from headrace.protocols.effects import Effects, turn
+from headrace.protocols.effects import Effects, ask, turn
 from headrace.protocols.node import Node
 from headrace.protocols.shard import Shard
 from headrace.runtime.clock import SystemClock
@@ -57,12 +57,9 @@ _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 class Ticket:
     """Who waits for an answer: a thread, once it has a gate to wait at."""
 
-    __slots__ = ("gate", "leads", "outcome")
-
-    def __init__(self) -> None:
-        self.outcome: AnyOutcome | None = None
-        self.gate: threading.Lock | None = None
-        self.leads = False
+    outcome: AnyOutcome | None = None
+    gate: threading.Lock | None = None
+    leads = False
 
     def settle(self, outcome: AnyOutcome) -> None:
         self.outcome = outcome
@@ -122,7 +119,9 @@ class Engine:
         """The answer to a command; waits as long as the command says."""
         ticket = Ticket()
         with self._lock:
-            self._decide(Request(ticket, command))
+            outcome = self._decide(Request(ticket, command))
+            if outcome is not None:
+                return outcome
             if ticket.outcome is None:
                 self._enlist(ticket)
         if ticket.outcome is None:
@@ -144,7 +143,9 @@ class Engine:
     def submit(self, command: AnyCommand, ref: Callback) -> bool:
         """Decide on a command whose answer goes to `ref`; whether somebody must call `sync` for it."""
         with self._lock:
-            self._decide(Request(ref, command))
+            outcome = self._decide(Request(ref, command))
+            if outcome is not None:
+                ref.settle(outcome)
             return self.node.waits_for_safety and not self._syncing
 
     def sync(self) -> None:
@@ -195,28 +196,37 @@ class Engine:
 
     # -- deciding, under the lock ----------------------------------------------------------------------------------
 
-    def _decide(self, request: Request, *, closing: bool = False) -> None:
+    def _decide(self, request: Request, *, closing: bool = False) -> AnyOutcome | None:
+        """Decide on one request; the outcome, if it is told at once and not to the request's `ref`."""
         if self._forked or self._error is not None or self._poisoned or (self._stopping and not closing):
             self._mend()
         now_us = self.clock.now_us()
         try:
-            self.node.handle(now_us, (request,), self._out)
-            self._turn(now_us)
+            outcome = ask(self.node, self._log, now_us, request, self._out)
+            if self._out.replies:
+                self._answer()
         except BaseException as error:
             raise self._poison(error) from error
+        if self.node.wake_us < self._sleeps_until_us:
+            self._ring()
+        return outcome
 
     def _turn(self, now_us: int) -> None:
         """Carry out what was decided, and answer."""
-        out = self._out
-        turn(self.node, self._log, now_us, out, safe_when_written=self.durability != "fsync")
-        if out.replies:
-            replies, out.replies = out.replies, []
-            for ref, outcome in replies:
-                if ref is not None:
-                    ref.settle(outcome)
+        turn(self.node, self._log, now_us, self._out)
+        self._answer()
         if self.node.wake_us < self._sleeps_until_us:
-            self._sleeps_until_us = self.node.wake_us
-            self._bell.set()
+            self._ring()
+
+    def _answer(self) -> None:
+        replies, self._out.replies = self._out.replies, []
+        for ref, outcome in replies:
+            ref.settle(outcome)
+
+    def _ring(self) -> None:
+        """Wake the keeper earlier than it meant to."""
+        self._sleeps_until_us = self.node.wake_us
+        self._bell.set()
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -333,7 +343,13 @@ class Engine:
             self._log, self.recovered = recover(self._disk, shard)
             self._log.reserve_bytes = min(64 * MIB, self._disk.free_bytes() // 16)
         now_us, wall_us = self.clock.now_us(), self.clock.wall_us()
-        self.node = Node(shard, limits=self.limits, now_us=now_us, wall_us=wall_us)
+        self.node = Node(
+            shard,
+            limits=self.limits,
+            now_us=now_us,
+            wall_us=wall_us,
+            safe_when_written=self.durability != "fsync",
+        )
         self._sleeps_until_us = 0
         self._syncing = False
         self._snapshot_at_bytes = self._log.written_bytes if isinstance(self._log, FileLog) else 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Duplicates = list[tuple[int, bytes]]
 
 
-def add(node: Node, now_us: int, request: Request, out: Effects) -> None:
+def add(node: Node, now_us: int, request: Request, out: Effects) -> Added | None:
     """Add all items or none; wait for room if there is to be some."""
     command = request.command
     assert isinstance(command, Add)
@@ -31,9 +31,9 @@ def add(node: Node, now_us: int, request: Request, out: Effects) -> None:
         if node.adds.waits(sub.name) or not _has_room(sub, command.items):
             if command.wait_us:
                 node.park(node.adds, request, [command.queue], command.wait_us, now_us)
-                return
+                return None
             raise Full(f"queue {sub.name!r} is full ({_capacity(sub)}): wait, work it off, or raise its capacity")
-    _decide(node, now_us, request, command, out)
+    return _decide(node, now_us, request, command, out)
 
 
 def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
@@ -45,7 +45,9 @@ def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
         if not _has_room(sub, command.items):
             return
         node.adds.leave(parked.request.ref)
-        _decide(node, now_us, parked.request, command, out)
+        record = _decide(node, now_us, parked.request, command, out)
+        if record is not None:
+            out.stage(record, parked.request.ref)
 
 
 def give_up(node: Node, request: Request, out: Effects) -> None:
@@ -58,8 +60,8 @@ def give_up(node: Node, request: Request, out: Effects) -> None:
 
 def reserve(node: Node, queue: str, items: list[bytes], wall_us: int) -> tuple[int, list[bytes], Duplicates]:
     """Give new items their places and their keys: (first place, the items that are new, the duplicates)."""
-    duplicates: Duplicates = []
     sub = node.shard.queues.get(queue)
+    duplicates: Duplicates = []
     if max([item[ITEM_FLAGS] for item in items], default=0):
         fresh = []
         for i, item in enumerate(items):
@@ -92,16 +94,15 @@ def unreserve(node: Node, queue: str, items: list[bytes], duplicates: Duplicates
         }
 
 
-def _decide(node: Node, now_us: int, request: Request, command: Add, out: Effects) -> None:
+def _decide(node: Node, now_us: int, request: Request, command: Add, out: Effects) -> Added | None:
     wall_us = node.wall_us(now_us)
     first_seq, items, duplicates = reserve(node, command.queue, command.items, wall_us)
     if not items and not request.number:
         node.reply(request.ref, AddDone(duplicates), out)
-        return
-    record = Added(
+        return None
+    return Added(
         wall_us, request.session, request.number, request.answered, command.queue, first_seq, items, duplicates
     )
-    out.stage(record, request.ref)
 
 
 def _size(items: list[bytes]) -> int:

@@ -28,7 +28,7 @@ def peek(node: Node, now_us: int, request: Request, out: Effects) -> None:
     node.reply(request.ref, PeekDone(sub.ready.peek(command.count)), out)
 
 
-def pop(node: Node, now_us: int, request: Request, out: Effects) -> None:
+def pop(node: Node, now_us: int, request: Request, out: Effects) -> Leased | None:
     """Lease items, or wait for some, or say that there are none."""
     command = request.command
     assert isinstance(command, Pop)
@@ -37,9 +37,10 @@ def pop(node: Node, now_us: int, request: Request, out: Effects) -> None:
     if not node.claimed:
         raise Unavailable("the node is still taking its log over: try again")
     if command.name and _again(node, request, command, out):
-        return
-    if _try(node, now_us, request, command, out):
-        return
+        return None
+    record = _try(node, now_us, request, command, out)
+    if record is not None:
+        return record
     queues = node.shard.queues
     if command.wait_us:
         node.park(node.pops, request, command.queues, command.wait_us, now_us)
@@ -47,6 +48,7 @@ def pop(node: Node, now_us: int, request: Request, out: Effects) -> None:
         raise Paused(f"queue {command.queues[0]!r} is paused: resume it, or wait")
     else:
         give_up(node, now_us, request, out)
+    return None
 
 
 def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
@@ -59,8 +61,10 @@ def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
             return
         command = parked.request.command
         assert isinstance(command, Pop)
-        if _try(node, now_us, parked.request, command, out):
+        record = _try(node, now_us, parked.request, command, out)
+        if record is not None:
             node.pops.leave(parked.request.ref)
+            out.stage(record, parked.request.ref)
 
 
 def give_up(node: Node, now_us: int, request: Request, out: Effects) -> None:
@@ -69,8 +73,8 @@ def give_up(node: Node, now_us: int, request: Request, out: Effects) -> None:
     assert isinstance(command, Pop)
     sub = node.shard.queues.get(command.queues[0])
     if command.name:
-        first = node.take_counters(0)
-        out.stage(_leased(node, now_us, request, command, command.queues[0], first, [], 0), request.ref)
+        sub = sub or node.shard.unborn(command.queues[0])
+        out.stage(_leased(node, now_us, request, command, sub, []), request.ref)
         return
     top = sub.ready.top() if sub is not None and command.at_least is not None else None
     node.reply(request.ref, PopDone([], None if top is None else entry_priority(top)), out)
@@ -78,8 +82,6 @@ def give_up(node: Node, now_us: int, request: Request, out: Effects) -> None:
 
 def freshen(node: Node, now_us: int, sub: Subqueue, out: Effects) -> None:
     """Ripen what is due, and drop what has expired, so that neither late timers nor early pops show."""
-    if not sub.timed:
-        return
     wall_us = node.wall_us(now_us)
     sub.ripen(wall_us)
     if sub.mortal:
@@ -88,28 +90,26 @@ def freshen(node: Node, now_us: int, sub: Subqueue, out: Effects) -> None:
             out.stage(Expired(wall_us, b"", 0, 0, sub.name, expired))
 
 
-def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) -> bool:
-    """Decide on a grant, if there is anything to grant."""
+def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) -> Leased | None:
+    """Decide on a grant, if there is anything to grant; with several queues all but the last part is staged here."""
     subs = []
     for queue in command.queues:
         sub = node.shard.queues.get(queue)
         if sub is not None and not sub.settings.paused:
-            freshen(node, now_us, sub, out)
+            if sub.timed:
+                freshen(node, now_us, sub, out)
             if sub.ready:
                 subs.append(sub)
     if not subs:
-        return False
+        return None
     if len(subs) == 1:
         sub = subs[0]
         seqs = sub.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
-        if not seqs:
-            return False
-        _grant(node, now_us, request, command, sub, seqs, out)
-        return True
-    taken = _merge(subs, command.count)
-    for i, (sub, seqs) in enumerate(taken):
-        _grant(node, now_us, request, command, sub, seqs, out, more=i < len(taken) - 1)
-    return True
+        return _leased(node, now_us, request, command, sub, seqs) if seqs else None
+    *firsts, last = [_leased(node, now_us, request, command, sub, seqs) for sub, seqs in _merge(subs, command.count)]
+    for record in firsts:
+        out.stage(record, request.ref, more=True)
+    return last
 
 
 def _bound(at_least: int) -> bytes | None:
@@ -132,42 +132,20 @@ def _merge(subs: list[Subqueue], count: int) -> list[tuple[Subqueue, list[int]]]
     return [(sub, taken[sub.name]) for sub in subs if sub.name in taken]
 
 
-def _grant(
-    node: Node,
-    now_us: int,
-    request: Request,
-    command: Pop,
-    sub: Subqueue,
-    seqs: list[int],
-    out: Effects,
-    *,
-    more: bool = False,
-) -> None:
-    lease_us = command.lease_us or round(sub.settings.lease_seconds * US)
-    first = node.take_counters(len(seqs))
-    record = _leased(node, now_us, request, command, sub.name, first, seqs, lease_us)
-    out.stage(record, request.ref, more=more)
-
-
-def _leased(
-    node: Node,
-    now_us: int,
-    request: Request,
-    command: Pop,
-    queue: str,
-    first: int,
-    seqs: list[int],
-    lease_us: int,
-) -> Leased:
+def _leased(node: Node, now_us: int, request: Request, command: Pop, sub: Subqueue, seqs: list[int]) -> Leased:
+    if command.name:
+        lease_us = node.limits.name_us
+    else:
+        lease_us = command.lease_us or round(sub.settings.lease_seconds * US)
     return Leased(
         node.wall_us(now_us),
         request.session,
         request.number,
         request.answered,
-        queue,
-        first,
+        sub.name,
+        node.take_counters(len(seqs)),
         seqs,
-        node.limits.name_us if command.name else lease_us,
+        lease_us,
         command.detached,
         command.name,
     )

@@ -21,7 +21,7 @@ GONE = "gone"
 STALE = "stale"
 
 
-def commit(node: Node, now_us: int, request: Request, out: Effects) -> None:
+def commit(node: Node, now_us: int, request: Request, out: Effects) -> Committed | None:
     """Settle leases as done, and add what they produced, in one record."""
     command = request.command
     assert isinstance(command, Commit)
@@ -35,25 +35,24 @@ def commit(node: Node, now_us: int, request: Request, out: Effects) -> None:
         raise _error(kind, f"nothing was committed and nothing added: receipt {counter}")
     if sub is None or not (good or late):
         node.reply(request.ref, Settled(refused), out)
-        return
+        return None
     wall_us = node.wall_us(now_us)
     added = [(queue, *adding.reserve(node, queue, items, wall_us)) for queue, items in command.added]
-    record = Committed(
+    return Committed(
         wall_us, request.session, request.number, request.answered, command.queue, good + late, added, refused
     )
-    out.stage(record, request.ref)
 
 
-def abort(node: Node, now_us: int, request: Request, out: Effects) -> None:
+def abort(node: Node, now_us: int, request: Request, out: Effects) -> Returned | None:
     """Give leases back, after a delay or at once, or to the dead."""
     command = request.command
     assert isinstance(command, Abort)
     _, good, refused = _sort(node, command.queue, command.epoch, command.counters)
     if not good:
         node.reply(request.ref, Settled(refused), out)
-        return
+        return None
     wall_us = node.wall_us(now_us)
-    record = Returned(
+    return Returned(
         wall_us,
         request.session,
         request.number,
@@ -66,10 +65,9 @@ def abort(node: Node, now_us: int, request: Request, out: Effects) -> None:
         command.dead,
         refused,
     )
-    out.stage(record, request.ref)
 
 
-def extend(node: Node, now_us: int, request: Request, out: Effects) -> None:
+def extend(node: Node, now_us: int, request: Request, out: Effects) -> Prolonged | None:
     """Begin the period of leases anew; a longer one than they had is worth a record, and any of a detached lease."""
     command = request.command
     assert isinstance(command, Extend)
@@ -84,7 +82,7 @@ def extend(node: Node, now_us: int, request: Request, out: Effects) -> None:
             if lease_us > grant.lease_us or (grant.detached and command.lease_us):
                 longer.append(counter)
         if longer:
-            record = Prolonged(
+            return Prolonged(
                 node.wall_us(now_us),
                 request.session,
                 request.number,
@@ -94,9 +92,8 @@ def extend(node: Node, now_us: int, request: Request, out: Effects) -> None:
                 command.lease_us,
                 refused,
             )
-            out.stage(record, request.ref)
-            return
     node.reply(request.ref, Settled(refused), out)
+    return None
 
 
 def end_session(node: Node, now_us: int, request: Request, out: Effects) -> None:
