@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from headrace.client.shapes import Dead, Held, Ids, Leases, Place, Queued
-from headrace.client.verbs import Bodies, Call, Verbs
-from headrace.core.commands import AnyCommand, AnyOutcome, Batch, QueueStats
+from headrace.client.verbs import Bodies, Call, Verbs, settled
+from headrace.core.commands import AnyCommand, AnyOutcome, Batch, Commit, QueueStats
 from headrace.core.errors import Rejected
 from headrace.core.items import Item
 
@@ -174,7 +174,12 @@ class Headrace:
 
         Those that were in time take effect even when others were not: `Gone` or `StaleLease` is raised at the end.
         """
-        self._settle(leases, self._verbs.commit(leases, add))
+        if type(leases) is Lease and not add:
+            leases.settle()
+            command = Commit(leases.queue, leases._epoch, [leases._counter])
+            settled(self._engine.ask(command), "commit", 1)
+        else:
+            self._settle(leases, self._verbs.commit(leases, add))
 
     def abort(self, leases: Any, *, delay: float = 0, reason: str = "", dead: bool = False) -> None:
         """Give leased items back, after `delay` seconds, or straight to the dead."""
@@ -236,19 +241,19 @@ class Headrace:
         for lease in leases if isinstance(leases, list | tuple) else (leases,):
             if isinstance(lease, Held):
                 lease.settle()
-        failures = []
-        for call in calls:
+        failure = None
+        for command, read in calls:
             try:
-                self._ask(call)
+                read(self._engine.ask(command))
             except Rejected as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def _leases(self, batch: Batch) -> list[Lease]:
         engine, queue, epoch, lease_us = self._engine, batch.queue, batch.epoch, batch.lease_us
         return [
-            Lease(queue, entry, epoch, counter, attempt, lease_us, engine, False, self)
+            Lease(queue, entry, epoch, counter, attempt, lease_us, engine, False, False, self)
             for entry, counter, attempt in zip(batch.entries, batch.counters, batch.attempts, strict=True)
         ]
 

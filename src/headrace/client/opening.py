@@ -8,7 +8,7 @@ from headrace.client.handle import Headrace
 from headrace.client.verbs import Verbs
 from headrace.core.limits import Limits
 from headrace.runtime.host import open_engine
-from headrace.runtime.ids import new_ids
+from headrace.runtime.ids import ids
 
 
 def open(path: str | os.PathLike[str], *, durability: str = "fsync", limits: Limits | None = None) -> Headrace:
@@ -18,4 +18,4 @@ def open(path: str | os.PathLike[str], *, durability: str = "fsync", limits: Lim
     `"os"` the death of the process (written before the answer, synced each second).
     """
     engine = open_engine(path, durability=durability, limits=limits)
-    return Headrace(engine, Verbs(engine.limits, engine.clock.wall_us, new_ids))
+    return Headrace(engine, Verbs(engine.limits, engine.clock.wall_us, ids))

@@ -95,6 +95,7 @@ class Held(_View):
     _lease_us: int
     _engine: Any
     _settled: bool = False
+    _watched: bool = False
 
     @property
     def receipt(self) -> Receipt:
@@ -102,12 +103,14 @@ class Held(_View):
 
     def watch(self) -> None:
         """Have the lease renewed from now on."""
+        self._watched = True
         self._engine.watch(self.queue, self._epoch, self._counter, self._lease_us)
 
     def settle(self) -> None:
         """The lease is over, as far as we are concerned."""
         self._settled = True
-        self._engine.unwatch(self.queue, self._epoch, self._counter)
+        if self._watched:
+            self._engine.unwatch(self.queue, self._epoch, self._counter)
 
     def __repr__(self) -> str:
         return f"<Lease {self.id} of {self.queue!r}, priority {self.priority}, attempt {self.attempt}>"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from headrace.client.shapes import Dead, Held, Ids, Leases, Place, Queued, Receipt, dead_of, place_of
 from headrace.core.commands import (
@@ -38,15 +39,23 @@ from headrace.core.commands import (
     error_of,
 )
 from headrace.core.errors import Gone, Invalid, StaleLease
-from headrace.core.items import Item, encode_item, encode_plain, parse_id
+from headrace.core.items import ITEM_ID, Item, encode_item, encode_plain, parse_id, show_id
 from headrace.core.limits import PRIORITY_MAX, PRIORITY_MIN, Limits, check_count, check_queue_name, check_seconds
 
 T = TypeVar("T")
 Call = tuple[AnyCommand, Callable[[AnyOutcome], T]]
 Bodies = Iterable[Item | bytes]
-NewIds = Callable[[int], list[bytes]]
+
+
+class IdMaker(Protocol):
+    """Makes the ids of new items."""
+
+    def one(self) -> bytes: ...
+    def take(self, count: int) -> list[bytes]: ...
+
 
 FOR_EVER_US = -1
+_NO_OPTIONS = (None,) * 6
 SHORTEST_LEASE_SECONDS = 0.001
 
 
@@ -60,10 +69,10 @@ def raised(outcome: AnyOutcome) -> AnyOutcome:
 class Verbs:
     """Makes commands, for a handle that knows the limits, the time and how to make ids."""
 
-    def __init__(self, limits: Limits, wall_us: Callable[[], int], new_ids: NewIds) -> None:
+    def __init__(self, limits: Limits, wall_us: Callable[[], int], ids: IdMaker) -> None:
         self.limits = limits
         self._wall_us = wall_us
-        self._new_ids = new_ids
+        self._ids = ids
 
     def add(
         self,
@@ -80,12 +89,11 @@ class Verbs:
         wait: float | None,
     ) -> Call[str]:
         check_queue_name(queue)
-        (item_id,) = self._new_ids(1)
-        if key is None and headers is None and delay is None and not_before is None and expires is None and id is None:
-            if isinstance(body, Item):
-                encoded = encode_item(body, item_id, self._wall_us(), self.limits)
-            else:
-                encoded = encode_plain(body, priority, item_id, self.limits)
+        options = key, headers, delay, not_before, expires, id
+        if options == _NO_OPTIONS:
+            if not isinstance(body, Item):
+                return self._add_one(queue, encode_plain(body, priority, self._ids.one(), self.limits), wait)
+            item = body
         elif isinstance(body, Item):
             raise Invalid("give the options in the Item, or beside a body, not both")
         else:
@@ -99,8 +107,15 @@ class Verbs:
                 expires=expires,
                 id=id,
             )
-            encoded = encode_item(item, item_id, self._wall_us(), self.limits)
-        return Add(queue, [encoded], _wait_us(wait)), lambda outcome: _ids([encoded], outcome)[0]
+        return self._add_one(queue, encode_item(item, self._ids.one(), self._wall_us(), self.limits), wait)
+
+    def _add_one(self, queue: str, encoded: bytes, wait: float | None) -> Call[str]:
+        def read(outcome: AnyOutcome) -> str:
+            outcome = raised(outcome)
+            assert isinstance(outcome, AddDone)
+            return show_id(outcome.duplicates[0][1] if outcome.duplicates else encoded[ITEM_ID])
+
+        return Add(queue, [encoded], 0 if wait == 0 else _wait_us(wait)), read
 
     def add_many(self, queue: str, items: Bodies, *, wait: float | None) -> Call[Ids]:
         check_queue_name(queue)
@@ -112,7 +127,7 @@ class Verbs:
         if isinstance(items, bytes | str | Item):
             raise Invalid("add_many takes several items: put the one into a list, or use add")
         items = list(items)
-        ids = self._new_ids(len(items))
+        ids = self._ids.take(len(items))
         wall_us, limits = self._wall_us(), self.limits
         encoded: list[bytes] = []
         size_bytes = 0
@@ -147,7 +162,7 @@ class Verbs:
         self,
         queue: str | Sequence[str],
         n: int,
-        lease_of: Callable[[Batch], Iterable[Any]],
+        lease_of: Callable[[Batch], list[Any]],
         *,
         wait: float | None,
         lease: float | None,
@@ -155,21 +170,18 @@ class Verbs:
         name: str | None,
         detached: bool = False,
     ) -> Call[Leases]:
-        queues = [check_queue_name(queue)] if isinstance(queue, str) else _queue_names(queue)
-        if at_least is not None and (type(at_least) is not int or not PRIORITY_MIN <= at_least <= PRIORITY_MAX):
-            raise Invalid(f"at_least must be a priority, a whole number from -2**63 to 2**63-1; it is {at_least!r}")
-        if name is not None and (type(name) is not str or not 0 < len(name) <= 200):
-            raise Invalid(f"the name of a pop is a string of 1 to 200 characters; it is {name!r}")
-        lease_us = 0 if lease is None else check_seconds("lease", lease, least=SHORTEST_LEASE_SECONDS)
-        wait_us = FOR_EVER_US if wait is None else check_seconds("wait", wait) if wait else 0
-        command = Pop(queues, check_count("n", n), wait_us, lease_us, at_least, name or "", detached)
+        queues = queue if isinstance(queue, str) else tuple(_queue_names(queue))
+        try:
+            command = pop_command(queues, n, wait, lease, at_least, name, detached)
+        except TypeError:  # not hashable, so none of them is what it should be
+            raise Invalid("queue is a name or a list of names, and the options of a pop are numbers or text") from None
 
         def read(outcome: AnyOutcome) -> Leases:
             outcome = raised(outcome)
             assert isinstance(outcome, PopDone)
             leases = Leases()
             for batch in outcome.batches:
-                leases.extend(lease_of(batch))
+                leases += lease_of(batch)
             if len(outcome.batches) > 1:
                 leases.sort(key=_line)
             leases.top = outcome.top
@@ -179,12 +191,11 @@ class Verbs:
 
     def commit(self, leases: Any, add: Iterable[tuple[str, Item | bytes]]) -> list[Call[None]]:
         groups = _by_queue(leases)
-        added = self._added(add)
+        added = self._added(add) if add else []
         if added and len(groups) != 1:
             raise Invalid("commit with add settles leases of one queue: they and the new items are one step")
-        total = sum(len(counters) for _, _, counters in groups)
         return [
-            (Commit(queue, epoch, counters, added), lambda outcome: _settled(outcome, "commit", total))
+            (Commit(queue, epoch, counters, added), lambda outcome: settled(outcome, "commit", _total(groups)))
             for queue, epoch, counters in groups
         ]
 
@@ -193,11 +204,10 @@ class Verbs:
         if type(reason) is not str:
             raise Invalid(f"reason is a string; it is {reason!r}")
         groups = _by_queue(leases)
-        total = sum(len(counters) for _, _, counters in groups)
         return [
             (
                 Abort(queue, epoch, counters, delay_us, reason, bool(dead)),
-                lambda outcome: _settled(outcome, "abort", total),
+                lambda outcome: settled(outcome, "abort", _total(groups)),
             )
             for queue, epoch, counters in groups
         ]
@@ -205,9 +215,8 @@ class Verbs:
     def extend(self, leases: Any, seconds: float) -> list[Call[None]]:
         lease_us = check_seconds("seconds", seconds, least=SHORTEST_LEASE_SECONDS)
         groups = _by_queue(leases)
-        total = sum(len(counters) for _, _, counters in groups)
         return [
-            (Extend(queue, epoch, counters, lease_us), lambda outcome: _settled(outcome, "extend", total))
+            (Extend(queue, epoch, counters, lease_us), lambda outcome: settled(outcome, "extend", _total(groups)))
             for queue, epoch, counters in groups
         ]
 
@@ -259,8 +268,30 @@ class Verbs:
         return [(queue, self.encode(items)) for queue, items in by_queue.items()]
 
 
+@functools.lru_cache(maxsize=1024, typed=True)
+def pop_command(
+    queue: str | tuple[str, ...],
+    n: int,
+    wait: float | None,
+    lease: float | None,
+    at_least: int | None,
+    name: str | None,
+    detached: bool,
+) -> Pop:
+    """The command, checked; the same few are asked for over and over."""
+    queues = [check_queue_name(queue)] if isinstance(queue, str) else list(queue)
+    if at_least is not None and (type(at_least) is not int or not PRIORITY_MIN <= at_least <= PRIORITY_MAX):
+        raise Invalid(f"at_least must be a priority, a whole number from -2**63 to 2**63-1; it is {at_least!r}")
+    if name is not None and (type(name) is not str or not 0 < len(name) <= 200):
+        raise Invalid(f"the name of a pop is a string of 1 to 200 characters; it is {name!r}")
+    lease_us = 0 if lease is None else check_seconds("lease", lease, least=SHORTEST_LEASE_SECONDS)
+    return Pop(queues, check_count("n", n), _wait_us(wait), lease_us, at_least, name or "", detached)
+
+
 def _wait_us(wait: float | None) -> int:
-    return FOR_EVER_US if wait is None else check_seconds("wait", wait) if wait else 0
+    if wait is None:
+        return FOR_EVER_US
+    return 0 if wait == 0 and type(wait) is not bool else check_seconds("wait", wait)
 
 
 def _queue_names(queues: Sequence[str]) -> list[str]:
@@ -288,9 +319,15 @@ def _ids(encoded: list[bytes], outcome: AnyOutcome) -> Ids:
     return Ids(ids)
 
 
-def _by_queue(leases: Any) -> list[tuple[str, int, list[int]]]:
-    """Leases or receipts, grouped as the commands take them."""
-    if isinstance(leases, str | Receipt | Held):
+Groups = list[tuple[str, int, list[int]]]
+"""Receipts as the commands take them: queue, epoch, counters."""
+
+
+def _by_queue(leases: Any) -> Groups:
+    """Leases or receipts, grouped."""
+    if isinstance(leases, Held):
+        return [(leases.queue, leases._epoch, [leases._counter])]
+    if isinstance(leases, str | Receipt):
         leases = (leases,)
     groups: dict[tuple[str, int], list[int]] = {}
     for lease in leases:
@@ -304,7 +341,12 @@ def _by_queue(leases: Any) -> list[tuple[str, int, list[int]]]:
     return [(queue, epoch, counters) for (queue, epoch), counters in groups.items()]
 
 
-def _settled(outcome: AnyOutcome, verb: str, total: int) -> None:
+def _total(groups: Groups) -> int:
+    return sum(len(counters) for _, _, counters in groups)
+
+
+def settled(outcome: AnyOutcome, verb: str, total: int) -> None:
+    """Raise what kept leases, of so many in `total`, from being settled."""
     outcome = raised(outcome)
     assert isinstance(outcome, Settled)
     if not outcome.refused:

@@ -6,7 +6,7 @@ request that will not be repeated (peeks; calls within one process, which return
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -172,7 +172,7 @@ AnyCommand = (
 )
 
 
-class Request(NamedTuple):
+class Request(msgspec.Struct, frozen=True, gc=False):
     """A command with where its answer goes (`ref`, which the node only hands back) and who asks."""
 
     ref: Any

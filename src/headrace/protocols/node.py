@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from headrace.core import commands as c
 from headrace.core.commands import AnyOutcome, PopDone, Request, refusal
 from headrace.core.errors import Full, HeadraceError, OutcomeUnknown, PeerViolation, Unavailable
@@ -126,7 +128,7 @@ class Node:
             if request.number:
                 key = _Numbered(request.session, request.number)
                 self._in_flight[key] = [request.ref]
-                request = request._replace(ref=key)
+                request = msgspec.structs.replace(request, ref=key)
             try:
                 record = self.decide(now_us, request, out)
             except HeadraceError as error:

@@ -143,10 +143,8 @@ class Ready:
 
     def take(self, count: int, bound: bytes | None = None) -> list[bytes]:
         """Remove and return the most urgent entries, at most `count`, none at or above `bound`."""
-        if not self._gone and not self._hot and not self._heads and bound is None:
-            chunk = self._take_from(self._TAIL, count, None) if self._size else []
-            self._size -= len(chunk)
-            return chunk
+        if not (self._gone or self._hot or self._heads) and bound is None:
+            return self._take_in_order(count)
         taken: list[bytes] = []
         while count > len(taken) and self._size:
             if self._gone:
@@ -162,6 +160,19 @@ class Ready:
             chunk = self._take_from(source, 1 if self._gone else count - len(taken), limit)
             self._size -= len(chunk)
             taken += chunk
+        return taken
+
+    def _take_in_order(self, count: int) -> list[bytes]:
+        """As `take`, when all that is held lies in the tail run."""
+        tail = self._tail
+        start = tail.cursor
+        taken = tail.entries[start : start + count]
+        self._size -= len(taken)
+        if self._size:
+            tail.advance(len(taken))
+        else:
+            tail.entries.clear()
+            tail.cursor = 0
         return taken
 
     def peek(self, count: int) -> list[bytes]:
@@ -243,8 +254,9 @@ class Ready:
         chunk = entries[start:stop]
         run.advance(len(chunk))
         if source == self._TAIL:
-            if not run:
-                self._tail = Run([])
+            if run.cursor == len(run.entries):
+                run.entries.clear()
+                run.cursor = 0
         elif run:
             heapreplace(self._heads, (run.entries[run.cursor], source))
         else:

@@ -102,6 +102,8 @@ class Shard:
         self.next_seq = 0
         self.next_counter = 0
         self.epoch = 0
+        self.epoch_first = 0
+        """The first receipt of this epoch."""
         self.epochs: list[tuple[int, int]] = []
         self.dropped = Totals()
         """What the ledgers of queues that were dropped had counted."""
@@ -162,7 +164,7 @@ class Shard:
     # -- one fold a record -----------------------------------------------------------------------------------------
 
     def _claimed(self, record: Claimed) -> AnyOutcome:
-        self.epoch = record.epoch
+        self.epoch, self.epoch_first = record.epoch, self.next_counter
         oldest = min((c for sub in self.queues.values() for c in (*sub.leases, *sub.former)), default=self.next_counter)
         at = max(0, bisect_right(self.epochs, oldest, key=_first_counter) - 1)
         self.epochs = [*self.epochs[at:], (self.next_counter, record.epoch)]
@@ -187,20 +189,14 @@ class Shard:
             self.next_seq = end
 
     def _leased(self, record: Leased) -> AnyOutcome:
-        sub = self.queue(record.queue)
-        grant = Grant(
-            record.first,
-            len(record.seqs),
-            record.session,
-            record.lease_us,
-            record.detached,
-            record.name,
-            record.at_us,
-        )
+        sub = self.queues.get(record.queue) or self.queue(record.queue)
+        first, count = record.first, len(record.seqs)
+        grant = Grant(first, count, record.session, record.lease_us, record.detached, record.name, record.at_us)
         entries, attempts = sub.on_leased(grant, record.seqs)
-        end = record.first + len(record.seqs)
-        self.next_counter = max(self.next_counter, end)
-        counters = list(range(record.first, end))
+        end = first + count
+        if end > self.next_counter:
+            self.next_counter = end
+        counters = [first] if count == 1 else list(range(first, end))
         return PopDone([Batch(record.queue, self.epoch, counters, entries, attempts, record.lease_us)])
 
     def _committed(self, record: Committed) -> AnyOutcome:
@@ -232,7 +228,7 @@ class Shard:
         return CountDone(self.queue(record.queue).on_purged(record.queued_seqs, record.dead_seqs, record.at_us))
 
     def _declared(self, record: Declared) -> AnyOutcome:
-        self.queue(record.queue).settings = record.settings
+        self.queue(record.queue).set(record.settings)
         return DONE
 
     def _dropped(self, record: Dropped) -> AnyOutcome:
@@ -300,7 +296,8 @@ class Shard:
                     self.sessions.update(part.sessions)
                 case _Queue():
                     sub = self.queue(part.name)
-                    sub.settings, sub.totals = part.settings, part.totals
+                    sub.set(part.settings)
+                    sub.totals = part.totals
                     sub.keys, sub.names = part.keys, part.names
                 case _:
                     _thaw_items(self.queue(part.queue), part)

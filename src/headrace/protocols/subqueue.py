@@ -92,7 +92,7 @@ class Subqueue:
 
     def __init__(self, name: str, settings: QueueSettings, *, limits: Limits, loading: bool, alarms: list[str]) -> None:
         self.name = name
-        self.settings = settings
+        self.set(settings)
         self.limits = limits
         self.totals = Totals()
         self.size_bytes = 0
@@ -117,6 +117,12 @@ class Subqueue:
         self.pending_items = 0
         self.pending_bytes = 0
 
+    def set(self, settings: QueueSettings) -> None:
+        """Take new settings; part of the fold."""
+        self.settings = settings
+        self.is_bounded = settings.capacity_items is not None or settings.capacity_bytes is not None
+        self.lease_us = round(settings.lease_seconds * US)
+
     # -- figures ---------------------------------------------------------------------------------------------------
 
     @property
@@ -124,11 +130,6 @@ class Subqueue:
         if self.loading is not None:
             return len(self.loading)
         return len(self.ready) + len(self._delayed) + len(self.held) + len(self.reserved)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the queue has a capacity."""
-        return self.settings.capacity_items is not None or self.settings.capacity_bytes is not None
 
     @property
     def timed(self) -> bool:
@@ -211,8 +212,6 @@ class Subqueue:
     def reserve(self, count: int, bound: bytes | None = None) -> list[int]:
         """Set aside the most urgent ready entries, at most `count`, none at or above `bound`; their places."""
         entries = self.ready.take(count, bound)
-        if not entries:
-            return []
         seqs = seqs_of(entries)
         self.reserved.update(zip(seqs, entries, strict=True))
         if self.mortal:
@@ -307,6 +306,10 @@ class Subqueue:
 
     def on_leased(self, grant: Grant, seqs: list[int]) -> tuple[list[bytes], list[int]]:
         """The entries, in the order of their receipts, and which attempt each begins."""
+        if grant.count == 1 and self.loading is None and not grant.name:
+            entry = self.reserved.pop(seqs[0])
+            self.leases[grant.first] = entry, grant
+            return [entry], [self._begin_attempt(seqs[0]) if self.stories else 1]
         take = self.reserved.pop if self.loading is None else self.loading.pop
         entries = [take(seq) for seq in seqs]
         self.leases.update(
@@ -318,8 +321,8 @@ class Subqueue:
             return entries, [1] * len(entries)
         return entries, [self._begin_attempt(seq) for seq in seqs]
 
-    def on_committed(self, counters: list[int]) -> int:
-        """Remove the items; how many there were."""
+    def on_committed(self, counters: list[int]) -> None:
+        """Remove the items."""
         take = self.leases.pop
         settled = [take(counter, None) for counter in counters]
         if None in settled:
@@ -336,7 +339,6 @@ class Subqueue:
             self.settling.difference_update(counters)
         self.size_bytes -= size_of(entries)
         self.totals.committed += len(entries)
-        return len(entries)
 
     def on_returned(
         self, counters: list[int], reason: str, note: str, at_us: int, *, due_us: int = 0, dead: bool = False

@@ -17,6 +17,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from time import monotonic_ns
 from typing import Final, Literal
 
 from headrace.core.commands import (
@@ -100,7 +101,7 @@ class Engine:
         self._stopping = False
         self._forked = False
         self._error: HeadraceError | None = None
-        self._poisoned = False
+        self._usable = False
         self._renewal = Renewal()
         self._owner = DirectoryLock(path) if path is not None else None
         self._disk = open_directory(path) if path is not None else None
@@ -119,7 +120,7 @@ class Engine:
         """The answer to a command; waits as long as the command says."""
         ticket = Ticket()
         with self._lock:
-            outcome = self._decide(Request(ticket, command))
+            outcome = self._decide(command, ticket)
             if outcome is not None:
                 return outcome
             if ticket.outcome is None:
@@ -143,7 +144,7 @@ class Engine:
     def submit(self, command: AnyCommand, ref: Callback) -> bool:
         """Decide on a command whose answer goes to `ref`; whether somebody must call `sync` for it."""
         with self._lock:
-            outcome = self._decide(Request(ref, command))
+            outcome = self._decide(command, ref)
             if outcome is not None:
                 ref.settle(outcome)
             return self.node.waits_for_safety and not self._syncing
@@ -156,7 +157,7 @@ class Engine:
     def forsake(self, ref: Ticket | Callback) -> None:
         """Nobody waits for this answer any more; what it granted is given back."""
         with self._lock:
-            if self._error is not None or self._forked:
+            if not self._usable:
                 return
             self.node.cancel(self.clock.now_us(), [ref], self._out)
             if isinstance(ref, Ticket) and ref.leads:
@@ -164,7 +165,7 @@ class Engine:
             outcome = ref.outcome
             if isinstance(outcome, PopDone):
                 for batch in outcome.batches:
-                    self._decide(Request(Ticket(), Abort(batch.queue, batch.epoch, batch.counters)))
+                    self._decide(Abort(batch.queue, batch.epoch, batch.counters), Ticket())
 
     def watch(self, queue: str, epoch: int, counter: int, lease_us: int) -> None:
         """Renew this lease for as long as this process lives, or until `unwatch`."""
@@ -186,28 +187,29 @@ class Engine:
         self._keeper.join()
         with self._lock:
             try:
-                if self._error is None and not self._poisoned:
-                    self._decide(Request(None, EndSession()), closing=True)
+                if self._usable:
+                    self._decide(EndSession(), Ticket())
                     self._finish_sync()
             finally:
+                self._usable = False
                 self._fail_all(Unavailable("the handle was closed while this call waited"))
                 self._let_go()
                 _engines.discard(self)
 
     # -- deciding, under the lock ----------------------------------------------------------------------------------
 
-    def _decide(self, request: Request, *, closing: bool = False) -> AnyOutcome | None:
-        """Decide on one request; the outcome, if it is told at once and not to the request's `ref`."""
-        if self._forked or self._error is not None or self._poisoned or (self._stopping and not closing):
+    def _decide(self, command: AnyCommand, ref: Ticket | Callback | None) -> AnyOutcome | None:
+        """Decide on one command; the outcome, if it is told at once and not to `ref`."""
+        if not self._usable:
             self._mend()
-        now_us = self.clock.now_us()
+        node = self.node
         try:
-            outcome = ask(self.node, self._log, now_us, request, self._out)
+            outcome = ask(node, self._log, monotonic_ns() // 1000, Request(ref, command), self._out)
             if self._out.replies:
                 self._answer()
         except BaseException as error:
             raise self._poison(error) from error
-        if self.node.wake_us < self._sleeps_until_us:
+        if node.wake_us < self._sleeps_until_us:
             self._ring()
         return outcome
 
@@ -250,11 +252,10 @@ class Engine:
             self._log.close()
         self._out = Effects()
         self._boot()
-        self._poisoned = False
 
     def _poison(self, error: BaseException) -> BaseException:
         """The machine failed in the middle of something: nothing it holds can be trusted. What to raise."""
-        self._poisoned = True
+        self._usable = False
         if isinstance(self._log, FileLog) and self._log.failed:
             self._error = Unavailable(
                 f"{error}; nothing that was acknowledged is lost: see to the disk, then open the directory again"
@@ -296,7 +297,7 @@ class Engine:
     def _sync_once(self) -> None:
         """One sync for all that is written by now, and the answers that waited for it."""
         with self._lock:
-            if self._poisoned:
+            if not self._usable:
                 return
             log = self._log
             assert isinstance(log, FileLog)
@@ -304,7 +305,7 @@ class Engine:
                 token = log.begin_sync()
         token.run()
         with self._lock:
-            if log is not self._log or self._poisoned:
+            if log is not self._log or not self._usable:
                 self._syncing = False
                 return
             with self._guarded():
@@ -359,6 +360,7 @@ class Engine:
         self._log.sync()
         self.node.on_safe(self._log.safe, self._out)
         self.node.on_wake(now_us, wall_us, self._out)  # what was due meanwhile is done before the first call
+        self._usable = True
         self._turn(now_us)
 
     def _let_go(self) -> None:
@@ -388,7 +390,7 @@ class Engine:
                     self._tend()
 
     def _next_wake_us(self, now_us: int) -> int:
-        if self._poisoned or self._error is not None:
+        if not self._usable:
             return now_us + IDLE_US
         due_us = min(self.node.next_wake_us(now_us), self._renewal.next_us() or now_us + IDLE_US, now_us + IDLE_US)
         return min(due_us, now_us + BACKGROUND_SYNC_US) if self.durability == "os" else due_us
@@ -396,7 +398,7 @@ class Engine:
     def _wake(self) -> None:
         """Do what is due; leases that are held in this process are renewed first."""
         with self._lock:
-            if self._poisoned or self._error is not None:
+            if not self._usable:
                 return
             now_us, due_us = self.clock.now_us(), self._sleeps_until_us
             with self._guarded():
@@ -415,7 +417,7 @@ class Engine:
         if log.safe < log.end and self._take_the_lead():
             self._sync_once()
         with self._lock:
-            if log.safe == log.end and not self._poisoned and self._error is None:
+            if log.safe == log.end and self._usable:
                 log.mark()
         if log.wants_segment():
             self._make_segment(log)
@@ -425,7 +427,7 @@ class Engine:
 
     def _take_the_lead(self) -> bool:
         with self._lock:
-            if self._syncing or self._poisoned or self._error is not None:
+            if self._syncing or not self._usable:
                 return False
             self._syncing = True
             return True
@@ -447,7 +449,7 @@ class Engine:
         """Write the state as of now, beside the traffic, and trim the log below the older snapshot."""
         assert self._disk is not None
         with self._lock:
-            if self._poisoned or self._error is not None:
+            if not self._usable:
                 return
             self._snapshot_at_bytes = log.written_bytes
             position = log.end
@@ -481,6 +483,7 @@ class Engine:
     def abandon_in_child(self) -> None:
         """After a fork: this copy of the handle is of no use."""
         self._forked = True
+        self._usable = False
         self._lock = threading.Lock()
 
 

@@ -27,35 +27,40 @@ class IdMaker:
 
     def take(self, count: int) -> list[bytes]:
         """So many new ids, in order."""
+        first = self._advance(count)
+        return [number.to_bytes(16, "big") for number in range(first, first + count)]
+
+    def one(self) -> bytes:
+        """A new id."""
+        return self._advance(1).to_bytes(16, "big")
+
+    def _advance(self, count: int) -> int:
         with self._lock:
             ms = time.time_ns() // 1_000_000
             if ms > self._ms or self._next + count > self._limit:
                 self._begin(max(ms, self._ms))
             first = self._next
             self._next = first + count
-        return [number.to_bytes(16, "big") for number in range(first, first + count)]
+            return first
 
     def _begin(self, ms: int) -> None:
         """A fresh random start; the counter may run through half of its range before the next one."""
         random = int.from_bytes(os.urandom(10), "big")
         rand_a = (random >> 64) & 0xFFF
         rand_b = random & ((1 << (_COUNTER_BITS - 1)) - 1)
+        if ms == self._ms:  # the same millisecond: go on above what was given out
+            rand_a = ((self._next >> 64) + 1) & 0xFFF
         prefix = (ms << 80) | _VERSION | (rand_a << 64) | _VARIANT
-        if ms == self._ms:
-            prefix += 1 << 64  # the same millisecond: stay above what was given out
         self._ms = ms
         self._next = prefix | rand_b
         self._limit = (prefix | ((1 << _COUNTER_BITS) - 1)) + 1
 
 
-_maker = IdMaker()
-new_ids = _maker.take
+ids = IdMaker()
 
 
 def _after_fork() -> None:
-    global _maker, new_ids
-    _maker = IdMaker()
-    new_ids = _maker.take
+    ids.__init__()  # type: ignore[misc]  # a lock held by another thread, and the same start, must not be inherited
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -22,7 +22,7 @@ def add(node: Node, now_us: int, request: Request, out: Effects) -> Added | None
     command = request.command
     assert isinstance(command, Add)
     sub = node.shard.queues.get(command.queue)
-    if sub is not None and sub.bounded:
+    if sub is not None and sub.is_bounded:
         if _too_large(sub, command.items):
             raise Full(
                 f"{len(command.items)} items with {_size(command.items):,} bytes are more than queue {sub.name!r} "
@@ -75,7 +75,7 @@ def reserve(node: Node, queue: str, items: list[bytes], wall_us: int) -> tuple[i
             else:
                 fresh.append(item)
         items = fresh
-    if sub is not None and sub.bounded:
+    if sub is not None and sub.is_bounded:
         sub.pending_items += len(items)
         sub.pending_bytes += _size(items)
     return node.take_seqs(len(items)), items, duplicates

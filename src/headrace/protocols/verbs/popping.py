@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from headrace.core.commands import Batch, Peek, PeekDone, Pop, PopDone, Request
 from headrace.core.errors import Gone, Invalid, Paused, Unavailable
 from headrace.core.items import BIAS, entry_priority
-from headrace.core.limits import US
 from headrace.core.records import Expired, Leased
 from headrace.protocols.effects import Effects
 from headrace.protocols.subqueue import Subqueue
@@ -92,24 +91,27 @@ def freshen(node: Node, now_us: int, sub: Subqueue, out: Effects) -> None:
 
 def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) -> Leased | None:
     """Decide on a grant, if there is anything to grant; with several queues all but the last part is staged here."""
-    subs = []
-    for queue in command.queues:
-        sub = node.shard.queues.get(queue)
-        if sub is not None and not sub.settings.paused:
-            if sub.timed:
-                freshen(node, now_us, sub, out)
-            if sub.ready:
-                subs.append(sub)
+    subs = [sub for queue in command.queues if (sub := _open_queue(node, now_us, queue, out)) is not None]
     if not subs:
         return None
-    if len(subs) == 1:
-        sub = subs[0]
-        seqs = sub.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
-        return _leased(node, now_us, request, command, sub, seqs) if seqs else None
-    *firsts, last = [_leased(node, now_us, request, command, sub, seqs) for sub, seqs in _merge(subs, command.count)]
-    for record in firsts:
-        out.stage(record, request.ref, more=True)
-    return last
+    if len(subs) > 1:
+        *firsts, last = _merge(subs, command.count)
+        for sub, seqs in firsts:
+            out.stage(_leased(node, now_us, request, command, sub, seqs), request.ref, more=True)
+        return _leased(node, now_us, request, command, *last)
+    (sub,) = subs
+    seqs = sub.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
+    return _leased(node, now_us, request, command, sub, seqs) if seqs else None
+
+
+def _open_queue(node: Node, now_us: int, queue: str, out: Effects) -> Subqueue | None:
+    """The queue, if something can be popped from it now."""
+    sub = node.shard.queues.get(queue)
+    if sub is None or sub.settings.paused:
+        return None
+    if sub.timed:
+        freshen(node, now_us, sub, out)
+    return sub if sub.ready else None
 
 
 def _bound(at_least: int) -> bytes | None:
@@ -136,7 +138,7 @@ def _leased(node: Node, now_us: int, request: Request, command: Pop, sub: Subque
     if command.name:
         lease_us = node.limits.name_us
     else:
-        lease_us = command.lease_us or round(sub.settings.lease_seconds * US)
+        lease_us = command.lease_us or sub.lease_us
     return Leased(
         node.wall_us(now_us),
         request.session,

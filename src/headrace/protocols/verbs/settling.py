@@ -124,7 +124,8 @@ def _sort(
     leases, settling = sub.leases, sub.settling
     good: list[int] = []
     refused: list[tuple[int, str]] = []
-    same_epoch = node.claimed and epoch == node.shard.epoch and min(counters, default=0) >= node.shard.epochs[-1][0]
+    shard = node.shard
+    same_epoch = epoch == shard.epoch and bool(counters) and min(counters) >= shard.epoch_first
     for counter in counters:
         if counter in leases and counter not in settling and (same_epoch or node.shard.epoch_of(counter) == epoch):
             good.append(counter)
