@@ -26,10 +26,12 @@ _ROOMS = {
     "headrace.client.handle": "Headrace Lease",
     "headrace.client.shapes": "Receipt",
     "headrace.client.opening": "open",
+    "headrace.client.asynchronous": "AsyncHeadrace AsyncLease aopen",
 }
 _PUBLIC = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 if TYPE_CHECKING:
+    from headrace.client.asynchronous import AsyncHeadrace, AsyncLease, aopen
     from headrace.client.handle import Headrace, Lease
     from headrace.client.opening import open
     from headrace.client.shapes import Receipt
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from headrace.core.limits import Limits, QueueSettings
 
 __all__ = [
+    "AsyncHeadrace",
+    "AsyncLease",
     "Damaged",
     "Forbidden",
     "Full",
@@ -69,6 +73,7 @@ __all__ = [
     "Rejected",
     "StaleLease",
     "Unavailable",
+    "aopen",
     "head_start",
     "open",
 ]
