@@ -9,14 +9,15 @@ What may block comes in three steps, so that a driver with threads can hold its 
 
 Room: a spare segment is made ready once half of the current one is used. When the disk has no room for one, appends
 are refused with `DiskFull`, and only those made `from_reserve` (whatever takes items out) may use the rest of the
-current segment, and then what room is left on the disk. `reserve_bytes` is the free room that ordinary appends leave
-alone: keep it at what a snapshot takes, so that a full queue can be emptied and its log trimmed.
+current segment, and then what room is left on the disk. Ordinary appends leave `reserve_bytes` free, and what
+`snapshot_bytes` says that a snapshot would take by now: take one when `is_scarce`, so that the log of what was taken
+out can be trimmed, and a full queue be emptied.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -103,6 +104,8 @@ class FileLog:
         self.end = end
         self.safe = end
         self.reserve_bytes = 0
+        self.snapshot_bytes: Callable[[], int] = int
+        """How large a snapshot would be now; asked when a segment is due."""
         self.written_bytes = written_bytes
         """Bytes of frames found at recovery and written since: never falls; a snapshot is due by its growth."""
         self._disk = disk
@@ -119,7 +122,7 @@ class FileLog:
         self._synced_to = (self._number, offset)
         self._marked = 0
         self._error: DiskFailed | None = None
-        self._is_scarce = False
+        self.is_scarce = False
         """Whether the last segment that was wanted took, or would have taken, from the reserve."""
         self._limit = 0
         """The offset in the segment that an ordinary append must not pass without asking `_make_room`."""
@@ -200,12 +203,14 @@ class FileLog:
     def _spare_bytes(self, needed_bytes: int, from_reserve: bool) -> int:
         """The size of the next segment; `DiskFull` when it would take from the reserve and may not."""
         free_bytes = self._disk.free_bytes()
-        size_bytes = max(segment_bytes_for(free_bytes, self._segment_bytes), needed_bytes)
-        self._is_scarce = free_bytes - size_bytes < self.reserve_bytes
-        if self._is_scarce and not from_reserve:
+        room_bytes = free_bytes // SMALLEST_SEGMENT_BYTES * SMALLEST_SEGMENT_BYTES
+        size_bytes = max(min(self._segment_bytes, room_bytes), needed_bytes)
+        kept_bytes = self.reserve_bytes + self.snapshot_bytes()
+        self.is_scarce = free_bytes - size_bytes < kept_bytes
+        if self.is_scarce and not from_reserve:
             raise DiskFull(
-                f"the disk is full: {free_bytes:,} bytes are free, of which {self.reserve_bytes:,} are kept for "
-                "emptying the queues; free some room, or pop and commit items"
+                f"the disk is full: {free_bytes:,} bytes are free, of which {kept_bytes:,} are kept for emptying the "
+                "queues; free some room, or pop and commit items"
             )
         return size_bytes
 
@@ -267,7 +272,7 @@ class FileLog:
 
     def _set_limit(self) -> None:
         size_bytes = self._file.size_bytes
-        if self._error is not None or self._offset == size_bytes or (self._is_scarce and self._spare is None):
+        if self._error is not None or self._offset == size_bytes or (self.is_scarce and self._spare is None):
             self._limit = 0
         else:
             self._limit = size_bytes if self._spare is not None else size_bytes // 2

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from headrace.core.errors import Damaged
-from headrace.core.ports import Disk, File
+from headrace.core.ports import Disk, DiskFull, File
 from headrace.core.records import AnyRecord
 from headrace.store import frame, segment, snapshot
 from headrace.store.chain import Chain, Place, Read
-from headrace.store.log import SEGMENT_BYTES, FileLog, Segment, segment_bytes_for
+from headrace.store.log import SEGMENT_BYTES, SMALLEST_SEGMENT_BYTES, FileLog, Segment, segment_bytes_for
 
 REPAIR_HINT: Final = "run `headrace repair --at DIR` with this directory, which sets the damaged parts aside"
 
@@ -179,14 +179,14 @@ class Recovery:
 
     def _open_log(self, chain: Chain) -> FileLog:
         """Make what is kept safe, cut what is not, and open the log where it goes on."""
+        self._segment_bytes = segment_bytes_for(self.disk.free_bytes() + self._frame_bytes, self._segment_bytes)
         ready = [read.number for read in chain.read if self._is_ready(read)]
         next_number = self._numbers[-1] + 1 if self._numbers else 1
         file = self._last_file() if self._good is not None else None
         if file is None and ready and not self.report.cut_at:
             file = self._begin(ready[0], self._renewed(ready.pop(0)))
         if file is None:
-            size_bytes = segment_bytes_for(self.disk.free_bytes(), self._segment_bytes)
-            file = segment.create(self.disk, next_number, size_bytes, synced=self.report.end)
+            file = self._new_segment(next_number)
             file = self._begin(next_number, file)
             next_number += 1
         assert self._good is not None
@@ -205,6 +205,17 @@ class Recovery:
             segment_bytes=self._segment_bytes,
             spare=spare,
         )
+
+    def _new_segment(self, number: int) -> File:
+        """A segment as large as there is room for."""
+        size_bytes = self._segment_bytes
+        while True:
+            try:
+                return segment.create(self.disk, number, size_bytes, synced=self.report.end)
+            except DiskFull:
+                if size_bytes <= SMALLEST_SEGMENT_BYTES:
+                    raise
+                size_bytes = max(SMALLEST_SEGMENT_BYTES, size_bytes // 2)
 
     def _is_ready(self, read: Read) -> bool:
         """Whether a segment can be used as it is."""

@@ -143,17 +143,20 @@ class SnapshotWriter:
             self._file.sync()
             self._synced_to = self._offset
 
-    def finish(self) -> int:
-        """Make it count, and remove all but the two newest; the position below which the log may be trimmed."""
+    def finish(self, *, kept: int = KEPT) -> int:
+        """Make it count, and remove all but the newest; the position below which the log may be trimmed.
+
+        On a disk that is full, where the log of an emptied queue must go, `kept` is 1.
+        """
         self._write(_footer(self._crc, self._count))
         self._file.sync()
         self._file.close()
         self._disk.rename(self._new_name, name_of(self.position))
         self._disk.sync_names()
         newest = positions(self._disk)
-        for position in newest[KEPT:]:
+        for position in newest[kept:]:
             self._disk.remove(name_of(position))
-        return newest[KEPT - 1] if len(newest) >= KEPT else 0
+        return newest[kept - 1] if len(newest) >= kept else 0
 
     def abandon(self) -> None:
         """Leave nothing behind."""
