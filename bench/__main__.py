@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 
-SUBJECTS: tuple[str, ...] = ("networked",)
+SUBJECTS: tuple[str, ...] = (
+    "log",
+    "networked",
+)
 
 
 def main(wanted: list[str]) -> None:

@@ -42,7 +42,7 @@ from headrace.runtime.owner import DirectoryLock
 from headrace.store.log import FileLog
 from headrace.store.memory import MemoryLog
 from headrace.store.recovery import Recovered, recover
-from headrace.store.snapshot import SnapshotWriter
+from headrace.store.snapshot import KEPT, SnapshotWriter
 
 Durability = Literal["memory", "os", "fsync"]
 
@@ -211,6 +211,8 @@ class Engine:
             raise self._poison(error) from error
         if node.wake_us < self._sleeps_until_us:
             self._ring()
+        if self._log.is_due:
+            self._bell.set()
         return outcome
 
     def _turn(self, now_us: int) -> None:
@@ -343,6 +345,7 @@ class Engine:
         if self._disk is not None:
             self._log, self.recovered = recover(self._disk, shard)
             self._log.reserve_bytes = min(64 * MIB, self._disk.free_bytes() // 16)
+            self._log.snapshot_bytes = self._live_bytes
         now_us, wall_us = self.clock.now_us(), self.clock.wall_us()
         self.node = Node(
             shard,
@@ -422,8 +425,11 @@ class Engine:
         if log.wants_segment():
             self._make_segment(log)
         grown_bytes = log.written_bytes - self._snapshot_at_bytes
-        if grown_bytes > max(SNAPSHOT_MIN_BYTES, 2 * self._live_bytes()):
-            self._snapshot(log)
+        live_bytes = self._live_bytes()
+        if log.is_scarce and grown_bytes > log.reserve_bytes // 2 + live_bytes // 4:
+            self._snapshot(log, kept=1)
+        elif grown_bytes > max(SNAPSHOT_MIN_BYTES, 2 * live_bytes):
+            self._snapshot(log, kept=KEPT)
 
     def _take_the_lead(self) -> bool:
         with self._lock:
@@ -445,8 +451,8 @@ class Engine:
         except DiskFull:
             return  # an append will say so to whom it concerns
 
-    def _snapshot(self, log: FileLog) -> None:
-        """Write the state as of now, beside the traffic, and trim the log below the older snapshot."""
+    def _snapshot(self, log: FileLog, *, kept: int) -> None:
+        """Write the state as of now, beside the traffic, and trim the log below the oldest snapshot kept."""
         assert self._disk is not None
         with self._lock:
             if not self._usable:
@@ -471,7 +477,7 @@ class Engine:
                     self._sync_once()
                 else:
                     self._bell.wait(0.01)
-            keep_from = writer.finish()
+            keep_from = writer.finish(kept=kept)
         except DiskFull:
             writer.abandon()
             return

@@ -122,8 +122,12 @@ class FileLog:
         self._synced_to = (self._number, offset)
         self._marked = 0
         self._error: DiskFailed | None = None
+        self._is_cut = False
+        """Whether the segment was cut after a failed write, and takes nothing more."""
         self.is_scarce = False
         """Whether the last segment that was wanted took, or would have taken, from the reserve."""
+        self.is_due = False
+        """Whether something waits for the driver: a spare segment to be made, or, when scarce, a snapshot."""
         self._limit = 0
         """The offset in the segment that an ordinary append must not pass without asking `_make_room`."""
         self._set_limit()
@@ -179,6 +183,7 @@ class FileLog:
             self._file.sync()
         except (DiskFull, DiskFailed) as error:
             self._fail(DiskFailed(str(error)))
+        self._is_cut = True
         self._limit = 0
 
     # -- room
@@ -186,7 +191,12 @@ class FileLog:
     def _make_room(self, length: int, from_reserve: bool) -> None:
         """See to it that the next frame may be written: here, or in a new segment."""
         self._check()
-        fits = self._offset + length <= self._file.size_bytes
+        after = self._offset + length
+        fits = after <= self._file.size_bytes
+        if self._spare is None and after <= self._half() and not self.is_scarce:
+            self.is_due = True
+            self._limit = self._half()
+            return
         if not fits and self._spare is not None and frame.FIRST + length > self._spare[1].size_bytes:
             self._drop_spare()
         if self._spare is None and not (fits and from_reserve):
@@ -196,7 +206,8 @@ class FileLog:
 
     def _make_spare(self, needed_bytes: int, from_reserve: bool) -> None:
         """Make a spare segment at once: rarely, for a driver that makes them ahead."""
-        token = SegmentToken(self._disk, self._take_number(), self._spare_bytes(needed_bytes, from_reserve), self.safe)
+        size_bytes = self._spare_bytes(needed_bytes, from_reserve)
+        token = SegmentToken(self._disk, self._take_number(), size_bytes, self.safe)
         token.run()
         self._take_spare(token)
 
@@ -207,6 +218,7 @@ class FileLog:
         size_bytes = max(min(self._segment_bytes, room_bytes), needed_bytes)
         kept_bytes = self.reserve_bytes + self.snapshot_bytes()
         self.is_scarce = free_bytes - size_bytes < kept_bytes
+        self.is_due |= self.is_scarce
         if self.is_scarce and not from_reserve:
             raise DiskFull(
                 f"the disk is full: {free_bytes:,} bytes are free, of which {kept_bytes:,} are kept for emptying the "
@@ -216,12 +228,7 @@ class FileLog:
 
     def wants_segment(self) -> bool:
         """Whether it is time to make a spare segment ready."""
-        return (
-            self._spare is None
-            and self._making is None
-            and self._error is None
-            and self._offset > self._file.size_bytes // 4
-        )
+        return self.is_due and self._spare is None and self._making is None and self._error is None
 
     def begin_segment(self) -> SegmentToken:
         """Begin to make a spare segment ready; `DiskFull` when that would take from the reserve."""
@@ -267,15 +274,20 @@ class FileLog:
         self._number, self._file = self._spare
         self._spare = None
         self._offset = frame.FIRST
+        self._is_cut = False
         self._segments.append(Segment(self._number, self.end, self.written_bytes))
         self._set_limit()
 
     def _set_limit(self) -> None:
-        size_bytes = self._file.size_bytes
-        if self._error is not None or self._offset == size_bytes or (self.is_scarce and self._spare is None):
+        """How far appends go without asking: a quarter of the segment, then half of it, then, with a spare, all."""
+        self.is_due = self.is_scarce
+        if self._error is not None or self._is_cut or (self.is_scarce and self._spare is None):
             self._limit = 0
         else:
-            self._limit = size_bytes if self._spare is not None else size_bytes // 2
+            self._limit = self._file.size_bytes if self._spare is not None else self._half() // 2
+
+    def _half(self) -> int:
+        return 0 if self._is_cut else self._file.size_bytes // 2
 
     # -- syncing
 

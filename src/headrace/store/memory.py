@@ -12,6 +12,7 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self.end = 0
+        self.is_due = False
 
     @property
     def safe(self) -> int:
