@@ -1,6 +1,6 @@
 import pytest
 
-from headrace.core.commands import Extend
+from headrace.core.commands import Add, Extend
 from headrace.core.errors import Gone
 from headrace.core.items import Item
 from headrace.core.limits import US
@@ -90,3 +90,23 @@ def test_an_extension_of_a_detached_lease_outlives_boots() -> None:
     assert bodies(desk.pop()) == []
     desk.pass_time(11)
     assert attempts(desk.pop()) == [2]
+
+
+def test_an_add_that_is_only_a_duplicate_is_answered_when_the_first_is_safe_and_counted() -> None:
+    desk = Desk(slow=True)
+    first = desk.send(Add("q", desk.encode(Item(b"a", key="k"))))
+    second = desk.send(Add("q", desk.encode(Item(b"b", key="k"))))
+    assert desk.answers == {}
+    desk.sync()
+    assert len(desk.answers[second].duplicates) == 1
+    assert desk.answers[first].duplicates == []
+    assert desk.shard.queues["q"].totals.deduplicated == 1
+
+
+def test_a_key_may_come_again_once_its_window_is_over() -> None:
+    desk = Desk()
+    desk.declare(key_seconds=10)
+    for _ in range(2):
+        desk.add(Item(b"a", key="k"))
+    desk.pass_time(11)
+    assert desk.add(Item(b"b", key="k")).duplicates == []

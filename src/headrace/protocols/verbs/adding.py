@@ -97,8 +97,8 @@ def unreserve(node: Node, queue: str, items: list[bytes], duplicates: Duplicates
 def _decide(node: Node, now_us: int, request: Request, command: Add, out: Effects) -> Added | None:
     wall_us = node.wall_us(now_us)
     first_seq, items, duplicates = reserve(node, command.queue, command.items, wall_us)
-    if not items and not request.number:
-        node.reply(request.ref, AddDone(duplicates), out)
+    if not command.items and not request.number:
+        node.reply(request.ref, AddDone(), out)
         return None
     return Added(
         wall_us, request.session, request.number, request.answered, command.queue, first_seq, items, duplicates
