@@ -6,6 +6,7 @@ Views over the bytes that the node handed out; nothing is decoded before it is a
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
@@ -22,12 +23,15 @@ from headrace.core.items import (
     entry_seq,
     show_id,
 )
-from headrace.core.limits import US, check_queue_name
+from headrace.core.limits import PRIORITY_MAX, US, check_count, check_queue_name
 
 
 def moment(wall_us: int) -> dt.datetime:
     """An instant as people see it."""
     return dt.datetime.fromtimestamp(wall_us / US, dt.UTC)
+
+
+_RECEIPT = re.compile(r"([^/]+)/([0-9a-f]{1,16})-([0-9a-f]{1,16})")
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -37,19 +41,21 @@ class Receipt(msgspec.Struct, frozen=True):
     epoch: int
     counter: int
 
+    def __post_init__(self) -> None:
+        check_queue_name(self.queue)
+        check_count("the epoch of a receipt", self.epoch, least=0, most=PRIORITY_MAX)
+        check_count("the counter of a receipt", self.counter, least=0, most=PRIORITY_MAX)
+
     def __str__(self) -> str:
         return f"{self.queue}/{self.epoch:x}-{self.counter:x}"
 
     @classmethod
     def parse(cls, text: object) -> Receipt:
         """The receipt that a text stands for, or `Invalid`."""
-        if type(text) is str:
-            queue, _, rest = text.rpartition("/")
-            epoch, _, counter = rest.partition("-")
-            try:
-                return cls(check_queue_name(queue), int(epoch, 16), int(counter, 16))
-            except ValueError:
-                pass
+        match = _RECEIPT.fullmatch(text) if type(text) is str else None
+        if match is not None:
+            queue, epoch, counter = match.groups()
+            return cls(queue, int(epoch, 16), int(counter, 16))
         raise Invalid(f"{text!r} is not a receipt: use the text that the pop gave, such as thumbnails/1f3c9a-2b")
 
 

@@ -40,7 +40,16 @@ from headrace.core.commands import (
 )
 from headrace.core.errors import Gone, Invalid, StaleLease
 from headrace.core.items import ITEM_ID, Item, encode_item, encode_plain, parse_id, show_id
-from headrace.core.limits import PRIORITY_MAX, PRIORITY_MIN, Limits, check_count, check_queue_name, check_seconds
+from headrace.core.limits import (
+    PRIORITY_MAX,
+    PRIORITY_MIN,
+    SHORTEST_LEASE_SECONDS,
+    Limits,
+    check_count,
+    check_queue_name,
+    check_seconds,
+    check_text,
+)
 
 T = TypeVar("T")
 Call = tuple[AnyCommand, Callable[[AnyOutcome], T]]
@@ -56,7 +65,6 @@ class IdMaker(Protocol):
 
 FOR_EVER_US = -1
 _NO_OPTIONS = (None,) * 6
-SHORTEST_LEASE_SECONDS = 0.001
 
 
 def raised(outcome: AnyOutcome) -> AnyOutcome:
@@ -93,6 +101,8 @@ class Verbs:
         if options == _NO_OPTIONS:
             if not isinstance(body, Item):
                 return self._add_one(queue, encode_plain(body, priority, self._ids.one(), self.limits), wait)
+            if priority != 0:
+                raise Invalid("give the priority in the Item, not beside it")
             item = body
         elif isinstance(body, Item):
             raise Invalid("give the options in the Item, or beside a body, not both")
@@ -126,7 +136,7 @@ class Verbs:
         """The encodings of items; the message of an `Invalid` names which one it is."""
         if isinstance(items, bytes | str | Item):
             raise Invalid("add_many takes several items: put the one into a list, or use add")
-        items = list(items)
+        items = _listed("add_many takes a list of items or bodies", items)
         ids = self._ids.take(len(items))
         wall_us, limits = self._wall_us(), self.limits
         encoded: list[bytes] = []
@@ -191,7 +201,7 @@ class Verbs:
 
     def commit(self, leases: Any, add: Iterable[tuple[str, Item | bytes]]) -> list[Call[None]]:
         groups = _by_queue(leases)
-        added = self._added(add) if add else []
+        added = self._added(add) if add != () else []
         if added and len(groups) != 1:
             raise Invalid("commit with add settles leases of one queue: they and the new items are one step")
         return [
@@ -201,12 +211,13 @@ class Verbs:
 
     def abort(self, leases: Any, *, delay: float, reason: str, dead: bool) -> list[Call[None]]:
         delay_us = check_seconds("delay", delay)
-        if type(reason) is not str:
-            raise Invalid(f"reason is a string; it is {reason!r}")
+        check_text("reason", reason)
+        if type(dead) is not bool:
+            raise Invalid(f"dead is True or False; it is {dead!r}")
         groups = _by_queue(leases)
         return [
             (
-                Abort(queue, epoch, counters, delay_us, reason, bool(dead)),
+                Abort(queue, epoch, counters, delay_us, reason, dead),
                 lambda outcome: settled(outcome, "abort", _total(groups)),
             )
             for queue, epoch, counters in groups
@@ -221,6 +232,8 @@ class Verbs:
         ]
 
     def dead(self, queue: str, n: int, after: int | None) -> Call[list[Dead]]:
+        if after is not None and (type(after) is not int or after < 0):
+            raise Invalid(f"after is the place of a dead item, a whole number; it is {after!r}")
         command = ListDead(check_queue_name(queue), check_count("n", n), -1 if after is None else after)
 
         def read(outcome: AnyOutcome) -> list[Dead]:
@@ -261,7 +274,7 @@ class Verbs:
 
     def _added(self, add: Iterable[tuple[str, Item | bytes]]) -> list[tuple[str, list[bytes]]]:
         by_queue: dict[str, list[Item | bytes]] = {}
-        for pair in add:
+        for pair in _listed("add is a list of (queue, item) pairs", add):
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise Invalid(f"add is a list of (queue, item) pairs; {pair!r} is none")
             by_queue.setdefault(check_queue_name(pair[0]), []).append(pair[1])
@@ -282,7 +295,7 @@ def pop_command(
     queues = [check_queue_name(queue)] if isinstance(queue, str) else list(queue)
     if at_least is not None and (type(at_least) is not int or not PRIORITY_MIN <= at_least <= PRIORITY_MAX):
         raise Invalid(f"at_least must be a priority, a whole number from -2**63 to 2**63-1; it is {at_least!r}")
-    if name is not None and (type(name) is not str or not 0 < len(name) <= 200):
+    if name is not None and not 0 < len(check_text("the name of a pop", name)) <= 200:
         raise Invalid(f"the name of a pop is a string of 1 to 200 characters; it is {name!r}")
     lease_us = 0 if lease is None else check_seconds("lease", lease, least=SHORTEST_LEASE_SECONDS)
     return Pop(queues, check_count("n", n), _wait_us(wait), lease_us, at_least, name or "", detached)
@@ -292,6 +305,13 @@ def _wait_us(wait: float | None) -> int:
     if wait is None:
         return FOR_EVER_US
     return 0 if wait == 0 and type(wait) is not bool else check_seconds("wait", wait)
+
+
+def _listed(what: str, values: Any) -> list[Any]:
+    """The values of an iterable that is no text."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise Invalid(f"{what}; it is {values!r}")
+    return list(values)
 
 
 def _queue_names(queues: Sequence[str]) -> list[str]:
@@ -329,6 +349,8 @@ def _by_queue(leases: Any) -> Groups:
         return [(leases.queue, leases._epoch, [leases._counter])]
     if isinstance(leases, str | Receipt):
         leases = (leases,)
+    if not isinstance(leases, list | tuple):  # a generator could be looked through only once
+        raise Invalid(f"settle a lease, its receipt, or a list of those; not {leases!r}")
     groups: dict[tuple[str, int], list[int]] = {}
     for lease in leases:
         if isinstance(lease, Held):
@@ -364,7 +386,7 @@ def settled(outcome: AnyOutcome, verb: str, total: int) -> None:
 def _raw_ids(ids: Iterable[str] | None) -> list[bytes]:
     if ids is None:
         return []
-    raw = [parse_id(id) for id in ([ids] if isinstance(ids, str) else ids)]
+    raw = [parse_id(id) for id in ([ids] if isinstance(ids, str) else _listed("ids is a list of ids", ids))]
     if not raw:
         raise Invalid("no id was given; leave ids out to mean all")
     return raw

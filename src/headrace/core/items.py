@@ -24,7 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from headrace.core.errors import Invalid
-from headrace.core.limits import PRIORITY_MAX, PRIORITY_MIN, US, Limits, check_seconds
+from headrace.core.limits import PRIORITY_MAX, PRIORITY_MIN, US, Limits, check_seconds, check_text
 
 BIAS: Final = 1 << 63
 EXTRAS: Final = 1
@@ -203,7 +203,7 @@ def _check_key(key: object, limits: Limits) -> None:
         return
     if type(key) is not str or not key:
         raise Invalid(f"a key is a string of at least one character; it is {key!r}")
-    size_bytes = len(_utf8("the key", key))
+    size_bytes = len(check_text("the key", key).encode())
     if size_bytes > limits.key_bytes:
         raise Invalid(f"the key has {size_bytes:,} bytes, more than the limit of {limits.key_bytes:,}")
 
@@ -213,19 +213,10 @@ def _check_headers(headers: Mapping[str, str], limits: Limits) -> dict[str, str]
         raise Invalid(f"headers are a mapping of strings to strings, not {type(headers).__name__}")
     size_bytes = 0
     for name, value in headers.items():
-        if type(name) is not str or type(value) is not str:
-            raise Invalid(f"headers are strings; {name!r}: {value!r} is not")
-        size_bytes += len(_utf8("a header", name)) + len(_utf8("a header", value))
+        size_bytes += len(check_text("a header", name).encode()) + len(check_text("a header", value).encode())
     if size_bytes > limits.headers_bytes:
         raise Invalid(f"the headers have {size_bytes:,} bytes, more than the limit of {limits.headers_bytes:,}")
     return dict(headers)
-
-
-def _utf8(what: str, text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise Invalid(f"{what} {text!r} holds a lone surrogate, which is not text") from None
 
 
 def _extras_of(item: Item, wall_us: int, limits: Limits) -> Extras | None:

@@ -20,6 +20,11 @@ MIB: Final = 1 << 20
 PRIORITY_MIN: Final = -(1 << 63)
 PRIORITY_MAX: Final = (1 << 63) - 1
 
+COUNT_MAX: Final = 10**15
+"""The largest bound that can be set."""
+
+SHORTEST_LEASE_SECONDS: Final = 0.001
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
@@ -46,6 +51,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many names of pops a queue remembers; the oldest settled ones go first."""
     late_us: int = US
     """A wake-up later than this is our own stall: its lateness does not count against leases."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            check_count(name, getattr(self, name), most=COUNT_MAX)
 
 
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,15 +83,12 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def __post_init__(self) -> None:
         for name in ("capacity_items", "capacity_bytes"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or value < 1):
-                raise Invalid(f"{name} must be a whole number from 1 up, or None for no bound; it is {value!r}")
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name), most=COUNT_MAX)
         for name in ("lease_seconds", "key_seconds"):
-            if not 0 < getattr(self, name) <= 366 * 24 * 3600:
-                raise Invalid(f"{name} must be above 0 and at most a year, in seconds; it is {getattr(self, name)!r}")
+            check_seconds(name, getattr(self, name), least=SHORTEST_LEASE_SECONDS)
         for name in ("max_attempts", "max_crashes", "dead_items", "key_count"):
-            if getattr(self, name) < 1:
-                raise Invalid(f"{name} must be 1 or more; it is {getattr(self, name)!r}")
+            check_count(name, getattr(self, name), most=COUNT_MAX)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -108,6 +114,17 @@ def check_count(name: str, value: object, *, least: int = 1, most: int = 1_000_0
     if type(value) is int and least <= value <= most:
         return value
     raise Invalid(f"{name} must be a whole number from {least} to {most:,}; it is {value!r}")
+
+
+def check_text(name: str, value: object) -> str:
+    """`value` as a string that can be encoded, or `Invalid`."""
+    if type(value) is not str:
+        raise Invalid(f"{name} is a string; it is {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Invalid(f"{name} {value!r} holds a lone surrogate, which is not text") from None
+    return value
 
 
 def check_seconds(name: str, value: object, *, least: float = 0.0) -> int:

@@ -28,7 +28,9 @@ def open_engine(path: Any, *, durability: str, limits: Limits | None) -> Engine:
         path = os.fsdecode(path)
     if not path or "\0" in path:
         raise Invalid(f"{path!r} cannot be a directory's path")
-    limits = limits or Limits()
+    limits = Limits() if limits is None else limits
+    if not isinstance(limits, Limits):
+        raise Invalid(f"limits are headrace.Limits; they are {limits!r}")
     if path == MEMORY:
         return Engine(None, durability="memory", limits=limits, ends_leases=True)
     if durability == "memory":
