@@ -144,7 +144,7 @@ def test_a_misspelt_directory_is_not_made(headrace: Headrace, tmp_path: Path) ->
         ("pop q q", "a queue is named twice"),
         ("commit 17", "'17' is not a receipt"),
         ("why cat.png", "'cat.png' is not an item's id"),
-        ("declare q --max-attempts 0", "max_attempts must be 1 or more"),
+        ("declare q --max-attempts 0", "max_attempts must be a whole number from 1"),
         ("declare q --capacity-items many", "'many' is not a whole number, nor 'none'"),
         ("peak q", "Did you mean 'peek'?"),
         ("peek q --at ''", "say which directory: --at DIR, or set HEADRACE_AT"),
