@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.core.errors import Damaged
+from headrace.core.errors import Damaged, Unavailable
 from headrace.sim.disk import Crash, SimDisk
+from headrace.store import log as log_module
+from headrace.store import segment
 from headrace.store.log import FileLog
 from headrace.store.snapshot import SnapshotWriter
 from tests.store.fold import Fold, added, opened
@@ -149,3 +151,66 @@ def test_a_flipped_bit_is_damage_or_makes_no_difference_but_never_another_answer
         else:
             assert fold.bodies == work.written
     assert damaged > 400
+
+
+def test_a_newer_format_is_refused_and_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, write in (("log-000000000001", "append"), ("snapshot-00000000000000000004", "snapshot")):
+        disk = SimDisk(random.Random(0))
+        with monkeypatch.context() as newer:
+            newer.setattr(segment, "FORMAT", 7)
+            Work(disk).run([("append", 3), ("append", 3), ("append", 3), ("append", 3), (write, 0), ("close", 0)])
+        before = {file: disk.content(file) for file in disk.names()}
+        with pytest.raises(
+            Unavailable, match=r"is of format 7 and this version of Headrace reads formats up to 1: open"
+        ):
+            opened(disk)
+        assert {file: disk.content(file) for file in disk.names()} == before
+        assert name in before
+
+
+def test_a_foreign_file_is_left_alone() -> None:
+    disk = SimDisk(random.Random(0))
+    for name in ("notes.txt", "log-1", "snapshot-7", "log-000000000001.bak", "snapshot-00000000000000000004.news"):
+        disk.create(name, 5).write(0, b"hello")
+    Work(disk).run([("append", 3), ("snapshot", 0), ("append", 3), ("snapshot", 0), ("snapshot", 0)])
+    for name in ("notes.txt", "log-1", "snapshot-7", "log-000000000001.bak", "snapshot-00000000000000000004.news"):
+        assert disk.content(name) == b"hello"
+
+
+def test_a_log_without_its_beginning_is_damaged() -> None:
+    disk = SimDisk(random.Random(0))
+    Work(disk).run([("append", 200)] * 12 + [("close", 0)])
+    disk.remove("log-000000000001")
+    with pytest.raises(Damaged, match=r"records 0 to \d+ once were"):
+        opened(disk)
+
+
+def test_a_log_that_is_gone_though_a_snapshot_is_there_is_damaged() -> None:
+    disk = SimDisk(random.Random(0))
+    Work(disk).run([("append", 3), ("snapshot", 0), ("close", 0)])
+    disk.remove("log-000000000001")
+    with pytest.raises(Damaged, match="the log is missing, though there is a snapshot of position 1"):
+        opened(disk)
+
+
+def test_a_record_of_a_newer_kind_is_damage_and_never_a_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = SimDisk(random.Random(0))
+    log, _, _ = opened(disk)
+    log.append([added(b"known")])
+    with monkeypatch.context() as newer:
+        newer.setattr(log_module, "encode_records", lambda records: b"\x91\x93\xcc\xc8\x00\x00")
+        log.append([added(b"of a newer kind")])
+    with pytest.raises(Damaged, match="records that this version cannot read"):
+        opened(disk.after_process_death())
+
+
+def test_recovery_reads_no_segment_that_the_snapshot_covers() -> None:
+    disk = SimDisk(random.Random(0))
+    work = Work(disk)
+    work.run([("append", 200)] * 20 + [("snapshot", 0), ("append", 200), ("close", 0)])
+    first = "log-000000000001"
+    assert first in disk.names()
+    disk.flip(first, 100)
+    _, report, fold = opened(disk)
+    assert fold.bodies == work.written
+    assert report.records == len(work.written) - (report.snapshot or 0)
