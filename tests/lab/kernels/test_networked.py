@@ -136,7 +136,7 @@ def test_the_shared_queue_has_a_series_of_one_queue_that_reaches_itself(tmp_path
     [
         ({"until": 0.2}, "--until is 0.2, not after --start 0.3"),
         ({"service": 0.0}, "--service is 0: it must be above 0"),
-        ({"exchange": 0}, "--exchange is 0"),
+        ({"exchange": 0}, "--exchange is 0.0: it must be at least 0.001"),
         ({"users": 0.0, "burst_users": 0.0}, "nobody would ask"),
         ({"users": -1.0}, "--users is -1.0: it must be at least 0"),
         ({"servers": 0}, "--servers is 0: it must be at least 1"),

@@ -54,8 +54,8 @@ PARAMETERS = (
     Parameter("rate_max", 20.0, "A user sends requests at a rate drawn from 0 to this, a second.", least=0),
     Parameter("servers", 5, "Servers in each cluster.", least=1, most=100_000),
     Parameter("service", 0.040, "How long a server works on a request, in s.", least=0),
-    Parameter("link_delay", 0.035, "How long a request or an advert travels over a link, in s.", least=0),
-    Parameter("exchange", 0.050, "How often a cluster tells its neighbours its state, in s.", least=0),
+    Parameter("link_delay", 0.035, "How long a request or an advert travels over a link, in s.", least=0, most=10),
+    Parameter("exchange", 0.050, "How often a cluster tells its neighbours its state, in s.", least=0.001),
     Parameter(
         "delivery",
         "overlap",
@@ -68,7 +68,7 @@ PARAMETERS = (
 
 def check(parameters: Mapping[str, Any]) -> None:
     """Refuse parameters that make no sense together, or a network that cannot forward."""
-    for name in ("stay", "rate_max", "service", "exchange"):
+    for name in ("stay", "rate_max", "service"):
         if parameters[name] == 0:
             raise Invalid(f"--{name.replace('_', '-')} is 0: it must be above 0")
     if parameters["until"] <= parameters["start"]:
@@ -209,12 +209,6 @@ def run(
     return asked, served, samples
 
 
-def system_times(parameters: Mapping[str, Any], asked: Requests, served: Served) -> NDArray[np.float64]:
-    """From the request to the end of its service, delivery to the server included."""
-    times: NDArray[np.float64] = served.started - asked.times + DELIVERY + parameters["service"]
-    return times
-
-
 def _users(parameters: Mapping[str, Any]) -> Users:
     return Users(
         rate=parameters["users"],
@@ -231,26 +225,30 @@ def _users(parameters: Mapping[str, Any]) -> Users:
 
 def _by_population(parameters: Mapping[str, Any], asked: Requests, served: Served) -> list[dict[str, Any]]:
     """The summary over all, then one a population."""
-    times = system_times(parameters, asked, served)
+    waits = served.started - asked.times
+    beyond_wait = DELIVERY + parameters["service"]
     clusters = network(parameters["topology"]).clusters
     order = np.argsort(asked.population.astype(np.uint16), kind="stable")  # 16 bits are sorted by radix
     bounds = np.searchsorted(asked.population[order], np.arange(clusters + 1))
     members = [order, *(order[bounds[k] : bounds[k + 1]] for k in range(clusters))]
-    return [_summary(times[who], served.hops[who], served.queue_seen[who]) for who in members]
+    return [_summary(waits[who], beyond_wait, served.hops[who], served.queue_seen[who]) for who in members]
 
 
-def _summary(times: NDArray[np.float64], hops: NDArray[np.int64], seen: NDArray[np.int64]) -> dict[str, Any]:
-    if len(times) == 0:
+def _summary(
+    waits: NDArray[np.float64], beyond_wait: float, hops: NDArray[np.int64], seen: NDArray[np.int64]
+) -> dict[str, Any]:
+    """A system time is the wait for a server, links included, and what follows it: the same for all requests."""
+    if len(waits) == 0:
         return {"requests": 0, "hops": {}}
     by_hops = np.bincount(hops)
     return {
-        "mean": float(times.mean()),
-        "min": float(times.min()),
-        "max": float(times.max()),
-        "std": float(times.std()),
-        "p99": float(np.quantile(times, 0.99)),
-        "requests": len(times),
-        "forwarded_share": float(1.0 - by_hops[0] / len(times)),
+        "mean": float(waits.mean()) + beyond_wait,
+        "min": float(waits.min()) + beyond_wait,
+        "max": float(waits.max()) + beyond_wait,
+        "std": float(waits.std()),
+        "p99": float(np.quantile(waits, 0.99)) + beyond_wait,
+        "requests": len(waits),
+        "forwarded_share": float(1.0 - by_hops[0] / len(waits)),
         "hops_max": len(by_hops) - 1,
         "hops": {str(number): int(count) for number, count in enumerate(by_hops) if count},
         "queue_seen_max": int(seen.max()),

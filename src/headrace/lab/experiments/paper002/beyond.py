@@ -110,8 +110,11 @@ BEYOND = (
         title="Bursts that overlap",
         source="ours; section III says what to expect",
         experiment=_experiment(_varied("burst_every", (0.0, 0.5, 1.0, 2.0, 3.0, 5.0)), 20, "burst_every"),
-        draw=_draw_along("burst_every", "time from one cluster's burst to the next one's, s"),
-        caption="At 0 all clusters have their 2 s burst at once, and there is nowhere to forward to.",
+        draw=_draw_along("burst_every", "time between bursts, s"),
+        caption=(
+            "From one cluster's burst to the next one's. At 0 all clusters have their 2 s burst at once, and there is "
+            "nowhere to forward to."
+        ),
     ),
     Figure(
         name="002-links",
@@ -130,8 +133,8 @@ BEYOND = (
         experiment=_experiment(
             _varied("exchange", (0.010, 0.020, 0.050, 0.100, 0.200, 0.500, 1.0, 2.0, 5.0)), 20, "exchange"
         ),
-        draw=_draw_along("exchange", "time between two adverts of a cluster, s", along_decades=True),
-        caption="The paper's clusters send their state every 0.050 s.",
+        draw=_draw_along("exchange", "time between adverts, s", along_decades=True),
+        caption="From one advert of a cluster to its next. The paper's clusters send their state every 0.050 s.",
     ),
     Figure(
         name="002-thousand",

@@ -135,6 +135,15 @@ def _all_at_once(results: Results) -> ByTopology:
     }
 
 
+def _longest_at_once(results: Results) -> ByTopology:
+    return {
+        topology: results.ratio(
+            "overall.max", of={"policy": "paper"}, to={"policy": "isolated"}, topology=topology, burst_every=0.0
+        )
+        for topology in SMALL_AND_LARGE
+    }
+
+
 def _stale(results: Results) -> ByTopology:
     """The mean with adverts every 5 s over that with adverts every 0.05 s."""
     return {
@@ -178,6 +187,10 @@ CLAIMS = (
         experiments=("002-fig7-speedups",),
         measure=_of_populations,
         expect=Between(4, 6),
+        why_not=(
+            "The mean over the seeds leaves the range in one population of the grid of six, by its interval still "
+            "within reach of it. Single runs, which the paper shows, spread far more: from 1 to 10."
+        ),
     ),
     Claim(
         name="five-deviation",
@@ -229,6 +242,10 @@ CLAIMS = (
         measure=_mean_over_clusters("crowded", "isolated", ["ring:5"]),
         expect=Between(8, 12),
         unit="s a cluster",
+        why_not=(
+            "By its own figures it cannot: some 200 requests wait at the end of a burst, calm leaves 75 a second to "
+            "work them off, and so they are gone after 3 s; P is below 1/2 for 5 to 6 s in all."
+        ),
     ),
     Claim(
         name="back-to-normal",
@@ -266,6 +283,11 @@ CLAIMS = (
         experiments=("002-fig7-speedups", "002-fig8-20"),
         measure=_grown("overall.speedup.std", FIVE, TWENTY),
         expect=AtLeast(1),
+        why_not=(
+            "On a ring a cluster has two neighbours however many clusters there are, and a larger ring forwards no "
+            "better. Where neighbourhoods grow with the network, as in the complete one and the grid, the factor grows "
+            "by 3 to 7 %: not sharply."
+        ),
     ),
     Claim(
         name="maximum-with-size-10",
@@ -300,6 +322,11 @@ CLAIMS = (
         measure=_each("overall.hops_max", TWENTY),
         expect=AtMost(7),
         unit="hops",
+        why_not=(
+            "The maximum of one run is a matter of luck and of topology: single runs have 5 to 10 on the ring, 4 to 9 "
+            "on the grid, 4 to 7 on the star and 2 to 4 on the complete network. Seven is an ordinary run of a sparse "
+            "network."
+        ),
     ),
     Claim(
         name="like-shared",
@@ -308,6 +335,10 @@ CLAIMS = (
         experiments=("002-fig7",),
         measure=_to("overall.mean", "paper", "shared", FIVE),
         expect=AtMost(1.25),
+        why_not=(
+            "On the star the mean is slightly above. The tails are not similar at all: the maximum is four times the "
+            "shared queue's, as a request forwarded in vain pays 35 ms a hop."
+        ),
     ),
     Claim(
         name="overlap",
@@ -323,6 +354,17 @@ CLAIMS = (
         source="ours",
         experiments=("002-overlap",),
         measure=_all_at_once,
+        expect=AtLeast(1),
+    ),
+    Claim(
+        name="all-at-once-maximum",
+        text=(
+            "There the paper's policy makes the longest wait longer: networked over isolated maximum. Requests go from "
+            "one full cluster to the next."
+        ),
+        source="ours",
+        experiments=("002-overlap",),
+        measure=_longest_at_once,
         expect=AtLeast(1),
     ),
     Claim(
@@ -367,6 +409,10 @@ CLAIMS = (
         experiments=("002-links",),
         measure=_cost_to_paper("overall.mean", link_delay=0.140),
         expect=AtMost(1),
+        why_not=(
+            "The rule forwards less the slower the links are (on the ring 8 % of requests at 140 ms, where the paper's "
+            "policy sends 11 % at any delay): a burst that lasts is better spread early, whatever one request gains."
+        ),
     ),
     Claim(
         name="slow-links-maximum",

@@ -143,7 +143,7 @@ def _draw_speed_ups(topologies: Sequence[str]) -> Callable[[Results], Picture]:
             x="user population", y="speed-up over isolated queues", panels=len(topologies), titles=topologies
         )
         for axis, topology in zip(axes, topologies, strict=True):
-            for place, (of, label) in enumerate((("mean", "mean"), ("std", "standard deviation"), ("max", "maximum"))):
+            for place, (of, label) in enumerate((("mean", "mean"), ("std", "deviation"), ("max", "maximum"))):
                 _speed_up(axis, results, of, label, topology, place)
             logarithmic(axis)
             counted(axis)
@@ -165,9 +165,7 @@ def _speed_up(axis: Axes, results: Results, of: str, label: str, topology: str, 
     ]
     # Where no request ever waits at the shared queue, its deviation is 0 and has no speed-up.
     if all(bound):
-        style.modelled(
-            axis, f"{label}: the bound", range(len(bound)), [one.value for one in bound if one], series=place
-        )
+        style.modelled(axis, f"{label}, bound", range(len(bound)), [one.value for one in bound if one], series=place)
 
 
 def _draw_hops(results: Results) -> Picture:
