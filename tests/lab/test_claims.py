@@ -61,7 +61,7 @@ def test_a_note_qualifies_what_holds_and_is_silent_on_what_does_not() -> None:
 def test_several_values_must_all_hold_and_those_that_do_not_are_named() -> None:
     found = judged({"p50": 1.0, "p90": 0.5, "p99": Estimate(0.4, 0.3)}, AtMost(0.6), why_not="The median stays.")
     assert found.verdict is Verdict.NOT_CONFIRMED
-    assert found.why == "p50: outside what is expected. The median stays."
+    assert found.why == "Outside what is expected: p50. The median stays."
     assert "interval of p99" in judged({"p90": 0.5, "p99": Estimate(0.4, 0.3)}, AtMost(0.6)).why
 
 

@@ -7,13 +7,16 @@ import traceback
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from headrace.cli.extras import needing
 from headrace.cli.progress import Bar, duration
 from headrace.core.errors import EXIT_FAILURE, HeadraceError
+
+if TYPE_CHECKING:
+    from headrace.lab.measure import Measured
 
 FOLDER = Path("out/lab")
 
@@ -116,35 +119,48 @@ def run(*, experiment: str, scale: str, master: str, folder: Path, fresh: bool, 
         def watch(name: str, progress: Progress) -> None:
             bar.show(name, done=progress.done, total=progress.points, unit="points", seconds_left=progress.seconds_left)
 
-        done = measure(wanted, scale=Scale(scale), folder=folder, master=master, fresh=fresh, debug=debug, watch=watch)
-    failures = [failure for each in done for failure in each.failures]
-    if as_json:
-        click.echo(
-            json.dumps(
-                [
-                    {
-                        "experiment": each.experiment.name,
-                        "points": len(each.experiment.points),
-                        "computed_runs": each.computed,
-                        "seconds": round(each.seconds, 3),
-                        "table": str(each.table.path),
-                        "failures": [
-                            {"parameters": failure.parameters, "seed": failure.seed, "error": failure.error}
-                            for failure in each.failures
-                        ],
-                    }
-                    for each in done
-                ]
-            )
+        def finished(each: Measured) -> None:
+            bar.clear()
+            if not as_json:
+                click.echo(_sentence(each))
+            for failure in each.failures:
+                click.echo(
+                    f"failed at {json.dumps(failure.parameters)}, seed {failure.seed}: {failure.error}", err=True
+                )
+
+        done = measure(
+            wanted,
+            scale=Scale(scale),
+            folder=folder,
+            master=master,
+            fresh=fresh,
+            debug=debug,
+            watch=watch,
+            finished=finished,
         )
-    else:
-        for each in done:
-            what = f"{each.computed} runs in {duration(each.seconds)}" if each.computed else "nothing was missing"
-            click.echo(f"{each.experiment.name}: {len(each.experiment.points)} points, {what}: {each.table.path}")
-    for failure in failures:
-        click.echo(f"failed at {json.dumps(failure.parameters)}, seed {failure.seed}: {failure.error}", err=True)
-    if failures:
+    if as_json:
+        click.echo(json.dumps([_plain(each) for each in done]))
+    if any(each.failures for each in done):
         raise SystemExit(EXIT_FAILURE)
+
+
+def _sentence(each: Measured) -> str:
+    what = f"{each.computed} runs in {duration(each.seconds)}" if each.computed else "nothing to compute"
+    return f"{each.experiment.name}: {len(each.experiment.points)} points, {what}: {each.table.path}"
+
+
+def _plain(each: Measured) -> dict[str, Any]:
+    return {
+        "experiment": each.experiment.name,
+        "points": len(each.experiment.points),
+        "computed_runs": each.computed,
+        "seconds": round(each.seconds, 3),
+        "table": str(each.table.path),
+        "failures": [
+            {"parameters": failure.parameters, "seed": failure.seed, "error": failure.error}
+            for failure in each.failures
+        ],
+    }
 
 
 @lab.command()

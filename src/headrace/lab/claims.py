@@ -140,7 +140,7 @@ def judge(claim: Claim, results: Mapping[str, Results]) -> Judged:
         return Judged(claim, {}, Verdict.NOT_MEASURED, str(error))
     outside = [name for name, estimate in measured.items() if not claim.expect.holds(estimate.value)]
     if outside:
-        which = "" if len(measured) == 1 else f"{', '.join(outside)}: outside what is expected. "
+        which = "" if len(measured) == 1 else f"Outside what is expected: {'; '.join(outside)}. "
         return Judged(claim, measured, Verdict.NOT_CONFIRMED, (which + claim.why_not).strip())
     unsure = [
         name
@@ -149,7 +149,7 @@ def judge(claim: Claim, results: Mapping[str, Results]) -> Judged:
     ]
     notes = [claim.note] if claim.note else []
     if unsure:
-        subject = "the interval" if len(measured) == 1 else f"the interval of {', '.join(unsure)}"
+        subject = "the interval" if len(measured) == 1 else f"the interval of {'; '.join(unsure)}"
         notes.append(f"The value meets the expectation, but {subject} reaches beyond it.")
     return Judged(claim, measured, Verdict.WITH_A_NOTE if notes else Verdict.CONFIRMED, " ".join(notes))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -43,19 +44,27 @@ def measure(
     fresh: bool = False,
     debug: bool = False,
     watch: Watch,
+    finished: Callable[[Measured], None],
 ) -> list[Measured]:
-    """Compute what the figures' tables lack; `fresh` forgets what they hold."""
+    """Compute what the figures' tables lack; `fresh` forgets what they hold.
+
+    `watch` is told of each step, and `finished` of each experiment.
+    """
     work = {figure.name: (figure.at(scale), table_of(figure, scale, folder)) for figure in figures}
     if fresh:
         for _, table in work.values():
             table.discard()
     lacking = [name for name, (experiment, table) in work.items() if outstanding(experiment, read(experiment, table))]
-    done = {name: Measured(experiment, table, 0, (), 0.0) for name, (experiment, table) in work.items()}
-    if lacking:
-        with session(master, debug=debug) as spark:
-            for name in lacking:
-                done[name] = _swept(spark, *work[name], watch)
-    return list(done.values())
+    done = []
+    with ExitStack() as stack:
+        spark = stack.enter_context(session(master, debug=debug)) if lacking else None
+        for name, (experiment, table) in work.items():
+            if spark is not None and name in lacking:
+                done.append(_swept(spark, experiment, table, watch))
+            else:
+                done.append(Measured(experiment, table, 0, (), 0.0))
+            finished(done[-1])
+    return done
 
 
 def _swept(spark: Session, experiment: Experiment, table: Table, watch: Watch) -> Measured:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from headrace.core.estimates import Estimate
 
@@ -72,8 +73,9 @@ def picture(
     """A figure of one or more panels, two a row, each labelled; labels name the unit: "wait, ticks"."""
     columns = min(panels, 2)
     rows = -(-panels // columns)
+    layout = ConstrainedLayoutEngine(hspace=0.08, wspace=0.04)
     with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(8.4, 4.4 if rows == columns == 1 else 3.5 * rows + 0.4), layout="constrained")
+        figure = Figure(figsize=(8.4, 4.4 if rows == columns == 1 else 3.5 * rows + 0.4), layout=layout)
         grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
     axes = [axis for row in grid for axis in row]
     for axis in axes[panels:]:
@@ -84,7 +86,7 @@ def picture(
         if place % columns == 0 or not share_y:
             axis.set_ylabel(y)
         if titles:
-            axis.set_title(titles[place])
+            axis.set_title(titles[place], loc="left")
     return figure, axes
 
 

@@ -89,19 +89,24 @@ class Results:
     experiment: Experiment
     rows: tuple[Row, ...]
     _index: dict[tuple[str, str], dict[int, Row]]
-    _done: dict[str, set[int]]
+    _done: dict[str, list[int]]
 
     @classmethod
     def of(cls, experiment: Experiment, rows: Iterable[Row]) -> Results:
         """The results of an experiment: those rows that belong to its points."""
-        points = {experiment.point_of(parameters) for parameters in experiment.points}
+        points = {experiment.point_of(parameters): parameters for parameters in experiment.points}
         ours = tuple(row for row in rows if row.point in points)
         index: dict[tuple[str, str], dict[int, Row]] = {}
         done: dict[str, set[int]] = {}
         for row in ours:
             index.setdefault((row.point, row.metric), {})[row.seed] = row
             done.setdefault(row.point, set()).add(row.seed)
-        return cls(experiment, ours, index, done)
+        return cls(
+            experiment,
+            ours,
+            index,
+            {point: _ordered(experiment, points[point], seeds) for point, seeds in done.items()},
+        )
 
     def points(self, **where: Any) -> list[Parameters]:
         """The experiment's points with these parameters, in its order."""
@@ -122,13 +127,11 @@ class Results:
         """A point's rows of one metric, in the order of its replications."""
         point = self.experiment.point_of(parameters)
         found = self._index.get((point, metric), {})
-        numbers = range(len(found) + self.experiment.planned(parameters))
-        order = (self.experiment.seed_of(parameters, number) for number in numbers)
-        return {seed: found[seed] for seed in order if seed in found}
+        return {seed: found[seed] for seed in self._done.get(point, ()) if seed in found}
 
     def seeds(self, parameters: Parameters) -> set[int]:
         """The seeds of a point's runs that are done."""
-        return self._done.get(self.experiment.point_of(parameters), set())
+        return set(self._done.get(self.experiment.point_of(parameters), ()))
 
     def values(self, metric: str, **where: Any) -> list[float]:
         """What each replication of a point measured."""
@@ -198,3 +201,9 @@ class Results:
         known = {name for _, name in self._index}
         hint = nearest(metric, known) if metric not in known else ""
         return f"{self.experiment.name} has no {metric!r} at {canonical(parameters)}.{hint}"
+
+
+def _ordered(experiment: Experiment, parameters: Parameters, seeds: set[int]) -> list[int]:
+    """A point's seeds in the order of its replications; some may be missing in between."""
+    numbers = range(experiment.planned(parameters) + len(seeds))
+    return [seed for seed in (experiment.seed_of(parameters, number) for number in numbers) if seed in seeds]
