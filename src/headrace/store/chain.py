@@ -70,8 +70,6 @@ class Read:
     records: int = 0
     first: int = 0
     """The position of its first record."""
-    end: int = 0
-    """The position after its last."""
     is_clean: bool = True
     """Whether there is nothing in it but frames and zeros after them."""
 
@@ -98,7 +96,9 @@ class Chain:
         self._pending: list[Finding] = []
         self._unread_to = 0
         """The end of the last whole frame that could not be taken."""
-        self._good: Place | None = None
+        self._good_number = -1
+        """The segment of the last frame, and the offset after it."""
+        self._good_offset = frame.FIRST
         self._good_size_bytes = 0
 
     # -- once all is read
@@ -143,8 +143,8 @@ class Chain:
         for found in self._pending:
             found.is_last = True
         end = max(self.expected, self.marks, self._unread_to)
-        if end > self.expected and not self._pending and self._good is not None:
-            self._pending.append(Finding(self._good, self._good_size_bytes, self.expected, "zeros", is_blank=True))
+        if end > self.expected and not self._pending and self._good_number >= 0:
+            self._pend_rest(self._good_size_bytes)
             self._pending[0].is_last = True
         self._settle(end)
 
@@ -155,10 +155,11 @@ class Chain:
         self.marks = max(self.marks, synced or 0)
         read = Read(number, len(content), is_headed=synced is not None)
         self.read.append(read)
-        if self._good is None:
-            self._good, self._good_size_bytes = Place(number, frame.FIRST), len(content)
+        if self._good_number < 0:
+            self._good_number, self._good_size_bytes = number, len(content)
         for found in frame.walk(content, number):
-            self.marks = max(self.marks, found.synced)
+            if found.synced > self.marks:
+                self.marks = found.synced
             if isinstance(found, frame.Bad):
                 read.is_clean = False
                 what = "zeros" if found.is_blank else "bytes that are no records"
@@ -181,19 +182,24 @@ class Chain:
 
     def _join(self, read: Read, found: frame.Frame) -> None:
         """The frame continues the log, perhaps after a gap."""
-        assert self._good is not None
-        missing = found.position - self.expected
-        if missing > 0 and not self._pending:
-            after = self._good_size_bytes if self._good.number != read.number else self._good.offset
-            self._pending.append(Finding(self._good, after, self.expected, "zeros", is_blank=True))
-        self._settle(found.position)
-        self.expected = max(self.expected, found.end)
-        self._good, self._good_size_bytes = Place(read.number, found.after), read.size_bytes
+        if found.position > self.expected and not self._pending:
+            self._pend_rest(self._good_size_bytes if self._good_number != read.number else self._good_offset)
+        if self._pending:
+            self._settle(found.position)
+        if found.end > self.expected:
+            self.expected = found.end
+        self._good_offset = found.after
         if not read.frames:
+            self._good_number, self._good_size_bytes = read.number, read.size_bytes
             read.first = found.position
         read.frames += 1
-        read.records += 0 if found.is_gap else found.records
-        read.end = found.end
+        if not found.is_gap:
+            read.records += found.end - found.position
+
+    def _pend_rest(self, after: int) -> None:
+        """Nothing follows the last frame, though something should."""
+        place = Place(self._good_number, self._good_offset)
+        self._pending.append(Finding(place, after, self.expected, "zeros", is_blank=True))
 
     def _settle(self, position: int) -> None:
         """The log goes on at a position: what was found before it is a gap up to there, or does no harm."""
@@ -209,6 +215,8 @@ class Chain:
 
     def _judge(self, number: int, found: frame.Frame) -> tuple[str, list[AnyRecord]]:
         """What is wrong with a whole frame, and its records."""
+        if found.position == self.expected:
+            return _decoded(found)
         if found.end <= self.base and found.position < self.expected == self.base:
             return "", []  # older than what is asked for
         if found.is_gap and found.position <= self.expected:
@@ -217,17 +225,22 @@ class Chain:
             return f"records from position {found.position:,} on, which were there before", []
         if (
             found.position > self.expected
-            and self._good == Place(number, found.offset)
+            and (self._good_number, self._good_offset) == (number, found.offset)
             and not self._pending
             and found.offset > frame.FIRST
         ):
             return f"records from position {found.position:,} on, where {self.expected:,} was expected", []
-        if found.is_gap or not found.records:
-            return "", []
-        try:
-            records = decode_records(found.payload)
-        except msgspec.DecodeError as error:
-            return f"records that this version cannot read ({error})", []
-        if len(records) != found.records:
-            return f"{len(records)} records instead of {found.records}", []
-        return "", records
+        return _decoded(found)
+
+
+def _decoded(found: frame.Frame) -> tuple[str, list[AnyRecord]]:
+    """What is wrong with the records of a frame, and they."""
+    if found.is_gap or found.end == found.position:
+        return "", []
+    try:
+        records = decode_records(found.payload)
+    except msgspec.DecodeError as error:
+        return f"records that this version cannot read ({error})", []
+    if len(records) != found.records:
+        return f"{len(records)} records instead of {found.records}", []
+    return "", records

@@ -31,7 +31,8 @@ _CRC = Layout("<I")
 _pack_fields = _FIELDS.pack
 _pack_crc = _CRC.pack
 _unpack_head = Layout("<4sIIIQQI").unpack_from
-HEAD_BYTES: Final = _FIELDS.size + _CRC.size
+_FIELDS_BYTES: Final = _FIELDS.size
+HEAD_BYTES: Final = _FIELDS_BYTES + _CRC.size
 
 
 class Frame(NamedTuple):
@@ -41,15 +42,16 @@ class Frame(NamedTuple):
     after: int
     """Where the next frame may begin."""
     position: int
-    records: int
+    end: int
+    """The position after its last record."""
     synced: int
     payload: memoryview
     is_gap: bool
 
     @property
-    def end(self) -> int:
-        """The position after its last record."""
-        return self.position + self.records
+    def records(self) -> int:
+        """How many records it stands for."""
+        return self.end - self.position
 
 
 class Bad(NamedTuple):
@@ -87,12 +89,13 @@ def parse(content: memoryview, segment: int, offset: int) -> Frame | None:
     head = parse_head(content, segment, offset)
     if head is None:
         return None
-    magic, length, crc, count, position, synced = head
+    magic, length, crc, count, position, synced, _ = head
     start = offset + HEAD_BYTES
-    payload = content[start : start + length]
-    if len(payload) != length or crc32(payload, seed_of(segment, offset)) != crc:
+    end = start + length
+    payload = content[start:end]
+    if crc32(payload, seed_of(segment, offset)) != crc or end > len(content):
         return None
-    return Frame(offset, aligned(start + length), position, count, synced, payload, magic == GAP)
+    return Frame(offset, aligned(end), position, position + count, synced, payload, magic == GAP)
 
 
 def walk(content: bytes, segment: int) -> Iterator[Frame | Bad]:
@@ -112,16 +115,16 @@ def walk(content: bytes, segment: int) -> Iterator[Frame | Bad]:
             offset = frame.after
 
 
-def parse_head(content: memoryview, segment: int, offset: int) -> tuple[bytes, int, int, int, int, int] | None:
-    """Magic, length, crc, count, position and synced of a header that is whole, whatever its payload is."""
+def parse_head(content: memoryview, segment: int, offset: int) -> tuple[bytes, int, int, int, int, int, int] | None:
+    """Magic, length, crc, count, position, synced and own crc of a header that is whole, whatever its payload is."""
     if offset + HEAD_BYTES > len(content):
         return None
-    magic, length, crc, count, position, synced, head_crc = _unpack_head(content, offset)
-    if magic != GROUP and magic != GAP:
+    head = _unpack_head(content, offset)
+    if head[0] != GROUP and head[0] != GAP:
         return None
-    if crc32(content[offset : offset + _FIELDS.size], seed_of(segment, offset)) != head_crc:
+    if crc32(content[offset : offset + _FIELDS_BYTES], seed_of(segment, offset)) != head[6]:
         return None
-    return magic, length, crc, count, position, synced
+    return head
 
 
 def _scan(content: bytes, view: memoryview, segment: int, offset: int) -> tuple[int, int]:

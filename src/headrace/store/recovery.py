@@ -131,31 +131,32 @@ class Recovery:
         apply = self.shard.apply
         report = self.report
         base = chain.base
+        unmarked = self._unmarked
+        last, after = -1, 0
         for number, found, records in chain.frames(numbers):
             if chain.is_broken:
                 report.cut_records += found.records
                 report.cut_bytes += found.after - found.offset
                 continue
-            self._keep(number, found, chain.marks)
+            if number != last:
+                last = number
+                self._segments.append(Segment(number, found.position, self._frame_bytes))
+            after = found.after
+            size_bytes = after - found.offset
+            self._frame_bytes += size_bytes
+            unmarked.append((number, found.offset, after, found.end))
+            while unmarked and unmarked[0][3] <= chain.marks:
+                unmarked.popleft()
             if found.end > base:
-                report.tail_bytes += found.after - found.offset
+                report.tail_bytes += size_bytes
                 report.end = found.end
                 if found.is_gap:
                     report.missing += found.end - max(found.position, base)
                 for position, record in enumerate(records, found.position):
                     apply(position, record)
                 report.records += len(records)
-
-    def _keep(self, number: int, found: frame.Frame, marks: int) -> None:
-        """The frame is part of the log."""
-        if self._good is None or self._good.number != number:
-            self._segments.append(Segment(number, found.position, self._frame_bytes))
-        self._good = Place(number, found.after)
-        self._frame_bytes += found.after - found.offset
-        unmarked = self._unmarked
-        unmarked.append((number, found.offset, found.after, found.end))
-        while unmarked and unmarked[0][3] <= marks:
-            unmarked.popleft()
+        if last >= 0:
+            self._good = Place(last, after)
 
     # -- deciding
 
