@@ -22,6 +22,7 @@ ALIGNMENT: Final = 64
 FIRST: Final = 64
 """Where the first frame of a segment begins, after the segment's own header."""
 
+_ZEROS: Final = bytes(1 << 16)
 _PREFIX: Final = b"HRf"
 GROUP: Final = _PREFIX + b"r"
 GAP: Final = _PREFIX + b"g"
@@ -105,10 +106,10 @@ def walk(content: bytes, segment: int) -> Iterator[Frame | Bad]:
     while offset < len(content):
         frame = parse(view, segment, offset)
         if frame is None:
+            if _is_blank(content, offset, len(content)):
+                return
             after, synced = _scan(content, view, segment, offset)
-            is_blank = content[offset:after] == bytes(after - offset)
-            if not (is_blank and after == len(content)):
-                yield Bad(offset, after, synced, is_blank)
+            yield Bad(offset, after, synced, _is_blank(content, offset, after))
             offset = after
         else:
             yield frame
@@ -125,6 +126,14 @@ def parse_head(content: memoryview, segment: int, offset: int) -> tuple[bytes, i
     if crc32(content[offset : offset + _FIELDS_BYTES], seed_of(segment, offset)) != head[6]:
         return None
     return head
+
+
+def _is_blank(content: bytes, offset: int, after: int) -> bool:
+    """Whether a range is all zeros."""
+    whole = (after - offset) // len(_ZEROS) * len(_ZEROS) + offset
+    return all(content[at : at + len(_ZEROS)] == _ZEROS for at in range(offset, whole, len(_ZEROS))) and (
+        content[whole:after] == bytes(after - whole)
+    )
 
 
 def _scan(content: bytes, view: memoryview, segment: int, offset: int) -> tuple[int, int]:
