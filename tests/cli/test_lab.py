@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,17 @@ def test_a_report_is_a_page_or_its_claims_as_json(capsys: pytest.CaptureFixture[
         "900-above-twenty": "not confirmed",
         "900-below-fifty": "not measured",
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "extra"),
+    [("list", "matplotlib", "lab"), ("run 900-level", "pyspark", "spark"), ("report", "pyarrow", "spark")],
+)
+def test_without_an_extra_the_command_says_how_to_get_it(words: str, module: str, extra: str) -> None:
+    code = (
+        f"import sys; sys.modules[{module!r}] = None; from headrace.lab.experiments import PAPERS;"
+        f"PAPERS['900'] = 'tests.lab.experiments.toy'; from headrace.cli import main; main(['lab', *{words.split()}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == f"headrace: this needs {module}: pip install 'headrace[{extra}]'\n"
+    assert done.returncode == 1

@@ -71,7 +71,8 @@ def list_experiments(as_json: bool) -> None:
     """List the experiments and claims of each paper."""
     with needing("lab"):
         from headrace.lab.papers import papers
-    found = papers().values()
+
+        found = papers().values()
     if as_json:
         listed = [
             {"experiment": figure.name, "paper": paper.name, "title": figure.title, "source": figure.source}
@@ -110,7 +111,8 @@ def run(*, experiment: str, scale: str, master: str, folder: Path, fresh: bool, 
     """
     with needing("lab"):
         from headrace.lab.papers import Scale, figures
-    wanted = figures(experiment)
+
+        wanted = figures(experiment)
     with needing("spark"):
         from headrace.lab.measure import measure
         from headrace.spark.engine.sweep import Progress
@@ -128,16 +130,21 @@ def run(*, experiment: str, scale: str, master: str, folder: Path, fresh: bool, 
                     f"failed at {json.dumps(failure.parameters)}, seed {failure.seed}: {failure.error}", err=True
                 )
 
-        done = measure(
-            wanted,
-            scale=Scale(scale),
-            folder=folder,
-            master=master,
-            fresh=fresh,
-            debug=debug,
-            watch=watch,
-            finished=finished,
-        )
+        try:
+            done = measure(
+                wanted,
+                scale=Scale(scale),
+                folder=folder,
+                master=master,
+                fresh=fresh,
+                debug=debug,
+                watch=watch,
+                finished=finished,
+            )
+        except KeyboardInterrupt:
+            bar.clear()
+            click.echo("What was measured is kept: the same command goes on from there.", err=True)
+            raise
     if as_json:
         click.echo(json.dumps([_plain(each) for each in done]))
     if any(each.failures for each in done):
