@@ -54,6 +54,7 @@ def test_seeds_that_make_no_sense_are_refused(capsys: pytest.CaptureFixture[str]
         ("--servers 0", "--servers is 0: it must be at least 1"),
         ("--users nan", "--users is nan: it must be a number"),
         ("--hop-limits 3", "No such option"),
+        ("--until 2 --series /dev/null/series", "--series /dev/null/series cannot be written"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
@@ -63,3 +64,15 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert (code, out) == (2, "")
     assert sentence in err
     assert "Traceback" not in err
+
+
+def test_a_file_of_links_is_a_topology(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "sites.txt"
+    path.write_text("0 1\n1 2\n")
+    code, out, _ = _run(capsys, f"networked --topology {path} --until 5 --json")
+    assert code == 0
+    assert list(json.loads(out)["populations"]) == ["0", "1", "2"]
+    path.write_text("0 1\n3 1\n")
+    code, out, err = _run(capsys, f"networked --topology {path} --until 5 --json")
+    assert (code, out) == (2, "")
+    assert "cluster 2 of --topology" in err

@@ -166,12 +166,17 @@ def write_series(parameters: Mapping[str, Any], seed: int, directory: Path) -> N
     times = np.arange(0.0, parameters["until"], parameters["exchange"])
     _, _, samples = run(parameters, seed, sample_times=times)
     accept = acceptances(parameters, samples)
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / f"seed-{seed}.csv").open("w", encoding="utf-8") as out:
-        out.write("time,cluster,queued,accept,reach\n")
-        for row, time in enumerate(times):
-            for k, (queued, p, r) in enumerate(zip(samples.queued[row], accept[row], samples.reach[row], strict=True)):
-                out.write(f"{time:.6g},{k},{queued},{p:.6g},{r:.6g}\n")
+    lines = [
+        f"{time:.6g},{k},{queued},{p:.6g},{r:.6g}"
+        for row, time in enumerate(times)
+        for k, (queued, p, r) in enumerate(zip(samples.queued[row], accept[row], samples.reach[row], strict=True))
+    ]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"seed-{seed}.csv"
+        path.write_text("\n".join(["time,cluster,queued,accept,reach", *lines, ""]), encoding="utf-8")
+    except OSError as error:
+        raise Invalid(f"--series {directory} cannot be written ({error.strerror}): name another directory") from error
 
 
 def acceptances(parameters: Mapping[str, Any], samples: Samples) -> NDArray[np.float64]:
