@@ -42,6 +42,17 @@ def test_positions_count_records_and_a_group_is_appended_as_one() -> None:
     assert [position for position, _ in log.tail(1)] == [1, 2]
 
 
+def test_syncs_are_counted_and_one_of_nothing_is_none() -> None:
+    _, log = fresh()
+    before = log.syncs
+    log.append([added(b"a")])
+    log.append([added(b"b")])
+    log.sync()
+    assert log.syncs == before + 1
+    log.sync()
+    assert log.syncs == before + 1
+
+
 def test_what_is_appended_while_a_sync_runs_is_not_safe_by_it() -> None:
     disk, log = fresh()
     log.append([added(b"before")])

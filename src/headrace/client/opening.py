@@ -7,6 +7,7 @@ import os
 from headrace.client.handle import Headrace
 from headrace.client.verbs import Verbs
 from headrace.core.limits import Limits
+from headrace.runtime.engine import Engine
 from headrace.runtime.host import open_engine
 from headrace.runtime.ids import ids
 
@@ -17,5 +18,9 @@ def open(path: str | os.PathLike[str], *, durability: str = "fsync", limits: Lim
     `durability` is what an acknowledged add survives: `"fsync"` a power cut (calls that come together share one sync),
     `"os"` the death of the process (written before the answer, synced each second).
     """
-    engine = open_engine(path, durability=durability, limits=limits)
+    return handle_on(open_engine(path, durability=durability, limits=limits))
+
+
+def handle_on(engine: Engine) -> Headrace:
+    """A handle on a node that is open in this process."""
     return Headrace(engine, Verbs(engine.limits, engine.clock.wall_us, ids))

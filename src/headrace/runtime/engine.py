@@ -98,6 +98,8 @@ class Engine:
         self._sleeps_until_us = 0
         self._sleepers: deque[Ticket] = deque()
         self._bell = threading.Event()
+        self.is_snapshotting = False
+        """Whether a snapshot is being written."""
         self._stopping = False
         self._forked = False
         self._error: HeadraceError | None = None
@@ -195,6 +197,16 @@ class Engine:
                 self._fail_all(Unavailable("the handle was closed while this call waited"))
                 self._let_go()
                 _engines.discard(self)
+
+    @property
+    def syncs(self) -> int:
+        """How often the log has waited for the disk since it was opened."""
+        return self._log.syncs
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of log found and written since: what was written between two readings is their difference."""
+        return self._log.written_bytes
 
     # -- deciding, under the lock ----------------------------------------------------------------------------------
 
@@ -427,9 +439,16 @@ class Engine:
         grown_bytes = log.written_bytes - self._snapshot_at_bytes
         live_bytes = self._live_bytes()
         if log.is_scarce and grown_bytes > log.reserve_bytes // 2 + live_bytes // 4:
-            self._snapshot(log, kept=1)
+            kept = 1
         elif grown_bytes > max(SNAPSHOT_MIN_BYTES, 2 * live_bytes):
-            self._snapshot(log, kept=KEPT)
+            kept = KEPT
+        else:
+            return
+        self.is_snapshotting = True
+        try:
+            self._snapshot(log, kept=kept)
+        finally:
+            self.is_snapshotting = False
 
     def _take_the_lead(self) -> bool:
         with self._lock:

@@ -106,6 +106,8 @@ class FileLog:
         self.reserve_bytes = 0
         self.snapshot_bytes: Callable[[], int] = int
         """How large a snapshot would be now; asked when a segment is due."""
+        self.syncs = 0
+        """How often this log has had the disk make a file or the names in its directory safe."""
         self.written_bytes = written_bytes
         """Bytes of frames found at recovery and written since: never falls; a snapshot is due by its growth."""
         self._disk = disk
@@ -181,6 +183,7 @@ class FileLog:
         try:
             self._file.truncate(self._offset)
             self._file.sync()
+            self.syncs += 1
         except (DiskFull, DiskFailed) as error:
             self._fail(DiskFailed(str(error)))
         self._is_cut = True
@@ -247,6 +250,7 @@ class FileLog:
         if token.error is not None:
             raise token.error
         assert token.file is not None
+        self.syncs += segment.SYNCS_TO_CREATE
         if self._spare is not None or token.number < self._number:  # an append could not wait for it
             token.file.close()
             self._disk.remove(segment.name_of(token.number))
@@ -312,6 +316,7 @@ class FileLog:
         for file in token.rolled:
             self._rolled.remove(file)
             file.close()
+        self.syncs += len(token.rolled) + (token.last is not None)
         self._synced_to = token.written_to
         self.safe = token.end
 

@@ -13,6 +13,8 @@ class MemoryLog:
     def __init__(self) -> None:
         self.end = 0
         self.is_due = False
+        self.syncs = 0
+        self.written_bytes = 0
 
     @property
     def safe(self) -> int:

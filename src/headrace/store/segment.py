@@ -23,6 +23,8 @@ LOG_MAGIC: Final = b"HEADRLOG"
 _FIELDS = Layout("<8sIQQ")
 _CRC = Layout("<I")
 HEADER_BYTES: Final = _FIELDS.size + _CRC.size
+SYNCS_TO_CREATE: Final = 2
+"""The file and the names in its directory."""
 
 _NAME = re.compile(r"log-(\d{12})")
 
