@@ -10,7 +10,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import TypeVar
@@ -23,6 +23,7 @@ from headrace.client.handle import Headrace
 from headrace.client.opening import handle_on
 from headrace.core.errors import Unavailable
 from headrace.core.items import Item
+from headrace.runtime.engine import Engine
 from headrace.runtime.host import open_engine
 
 SHORT_ITEMS = 1_000
@@ -121,17 +122,10 @@ def serve(path: str, backlog: Backlog) -> Served:
     memory = _beside_bodies(before_bytes, backlog, backlog.items)
     with handle_on(engine) as handle:
         quiet_s = [_cycle(handle, backlog, dice) for _ in range(SAMPLES)]
-        give_up_at = time.monotonic() + SNAPSHOT_WITHIN_SECONDS
-        while not engine.is_snapshotting:
-            _grow(handle, backlog, dice)
-            if time.monotonic() > give_up_at:
-                raise Unavailable(f"no snapshot was due within {SNAPSHOT_WITHIN_SECONDS} s: measure fewer items")
+        _grow_until_snapshot(engine, handle, backlog, dice)
         begin = time.perf_counter()
-        during_s = []
-        while engine.is_snapshotting:
-            during_s.append(_cycle(handle, backlog, dice))
+        during_s = sorted(_cycles_while_snapshotting(engine, handle, backlog, dice))
         snapshot_s = time.perf_counter() - begin
-    during_s.sort()
     return Served(
         round(recovery_s, 2),
         round(recovery_cpu_s, 2),
@@ -188,10 +182,21 @@ def _cycle(handle: Headrace, backlog: Backlog, dice: random.Random) -> float:
     return time.perf_counter() - begin
 
 
-def _grow(handle: Headrace, backlog: Backlog, dice: random.Random) -> None:
-    """Let the log grow quickly, and the queue stay as long as it is."""
-    handle.add_many(QUEUE, [backlog.item(dice) for _ in range(GROW_BATCH)])
-    handle.commit(handle.pop(QUEUE, GROW_BATCH))
+def _grow_until_snapshot(engine: Engine, handle: Headrace, backlog: Backlog, dice: random.Random) -> None:
+    """Let the log grow quickly, and the queue stay as long as it is, until a snapshot is due."""
+    give_up_at = time.monotonic() + SNAPSHOT_WITHIN_SECONDS
+    while not engine.is_snapshotting:
+        handle.add_many(QUEUE, [backlog.item(dice) for _ in range(GROW_BATCH)])
+        handle.commit(handle.pop(QUEUE, GROW_BATCH))
+        if time.monotonic() > give_up_at:
+            raise Unavailable(f"no snapshot was due within {SNAPSHOT_WITHIN_SECONDS} s: measure fewer items")
+
+
+def _cycles_while_snapshotting(
+    engine: Engine, handle: Headrace, backlog: Backlog, dice: random.Random
+) -> Iterator[float]:
+    while engine.is_snapshotting:
+        yield _cycle(handle, backlog, dice)
 
 
 def _beside_bodies(before_bytes: int | None, backlog: Backlog, items: int) -> float | None:
