@@ -9,7 +9,7 @@ from headrace.core.ports import DiskFailed, DiskFull
 from headrace.sim.disk import Crash, DiskFaults, SimDisk
 from headrace.store.log import FileLog
 from headrace.store.recovery import Recovery
-from headrace.store.snapshot import SnapshotWriter
+from headrace.store.snapshot import KEPT, SnapshotWriter
 from tests.store.fold import SEGMENT_BYTES, Fold, added
 
 SMALL_FAULTS = DiskFaults(write_error=0.02, short_write=0.02, sync_error=0.02, create_error=0.02)
@@ -33,7 +33,7 @@ class Lives:
         flips: bool = False,
     ) -> None:
         self.rng = Random(seed)
-        self.disk = disk_class(self.rng)
+        self.disk = disk_class(self.rng, capacity_bytes=self.rng.choice((20 << 10, 1 << 40)))
         self.recovery = recovery
         self.writer = writer
         self.faults = faults
@@ -60,6 +60,7 @@ class Lives:
                 pass  # the process gives up, as after a failed sync
             self._die()
         self.disk.crash_at = None
+        self.disk.capacity_bytes = 1 << 40
         self.disk.faults = DiskFaults()
         self._open()
 
@@ -107,7 +108,7 @@ class Lives:
         before = list(self.written)
         self.written += bodies
         try:
-            log.append([added(body) for body in bodies])
+            log.append([added(body) for body in bodies], from_reserve=self.rng.random() < 0.3)
         except (DiskFull, DiskFailed):
             self.written = before  # nothing was appended
             if log.failed:
@@ -127,9 +128,9 @@ class Lives:
 
     def _segment(self, log: FileLog) -> None:
         if log.wants_segment():
-            token = log.begin_segment()
-            token.run()
             try:
+                token = log.begin_segment()
+                token.run()
                 log.end_segment(token)
             except (DiskFull, DiskFailed):
                 return
@@ -138,9 +139,17 @@ class Lives:
         self._sync(log)
         fold = Fold()
         fold.bodies = list(self.written)
-        writer = self.writer(self.disk, log.end)
-        for part in fold.freeze():
-            writer.put(part)
-            if self.rng.random() < 0.3:
-                self._append(log)
-        log.trim(writer.finish())
+        try:
+            writer = self.writer(self.disk, log.end)
+        except (DiskFull, DiskFailed):
+            return
+        try:
+            for part in fold.freeze():
+                writer.put(part)
+                if self.rng.random() < 0.3:
+                    self._append(log)
+            log.trim(writer.finish(kept=1 if log.is_scarce else KEPT))
+        except (DiskFull, DiskFailed):
+            writer.abandon()
+            if log.failed:
+                raise

@@ -41,6 +41,7 @@ def test_through_many_deaths_nothing_safe_is_lost_and_nothing_else_appears() -> 
         "short_write",
         "sync_error",
         "create_error",
+        "disk_full",
     ):
         assert fired[fault], fault
 
@@ -51,7 +52,7 @@ def test_through_many_deaths_nothing_safe_is_lost_and_nothing_else_appears() -> 
         ({"lost", "damage"}, lambda seed: Lives(seed, recovery=weakened.UnsyncedLogRecovery)),
         ({"lost", "damage"}, lambda seed: Lives(seed, disk_class=weakened.NamelessDisk)),
         ({"lost"}, lambda seed: Lives(seed, recovery=weakened.LenientRecovery, flips=True)),
-        ({"unexpected"}, lambda seed: Lives(seed, recovery=weakened.ReusingRecovery)),
+        ({"unexpected", "damage"}, lambda seed: Lives(seed, recovery=weakened.ReusingRecovery)),
         ({"unexpected"}, lambda seed: Lives(seed, writer=weakened.LossySnapshotWriter)),
     ],
     ids=["acknowledge before sync", "skip the directory sync", "cut damage", "revive a stale frame", "drop a part"],

@@ -101,8 +101,8 @@ class Recovery:
         for _, sentence in self._damage(chain):
             raise Damaged(f"{sentence}: {REPAIR_HINT}")
         self._note(chain)
-        log = self._open_log(chain)
         self._tidy_snapshots()
+        log = self._open_log(chain)
         self.shard.settle()
         return log, self.report
 

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from headrace.core.errors import Damaged
 from headrace.core.limits import MIB
-from headrace.core.ports import Disk
+from headrace.core.ports import Disk, DiskFailed, DiskFull
 from headrace.store import segment
 
 MAGIC: Final = b"HEADSNAP"
@@ -118,7 +118,7 @@ def _footer(crc: int, count: int) -> bytes:
 
 
 class SnapshotWriter:
-    """Writes one snapshot; `DiskFull` or `DiskFailed` from any step: `abandon` it, nothing else has changed.
+    """Writes one snapshot; after `DiskFull` or `DiskFailed` from a step, `abandon` it: nothing else has changed.
 
     All records below `position` must be safe before `finish`: a snapshot must not be newer than the log on disk.
     """
@@ -132,7 +132,11 @@ class SnapshotWriter:
         self._synced_to = 0
         self._count = 0
         self._crc = 0
-        self._write(segment.header(MAGIC, position, synced=position))
+        try:
+            self._write(segment.header(MAGIC, position, synced=position))
+        except (DiskFull, DiskFailed):
+            self.abandon()
+            raise
 
     def put(self, part: bytes) -> None:
         """Add a part."""
