@@ -1,6 +1,6 @@
 import pytest
 
-from headrace.core.commands import Add, Extend
+from headrace.core.commands import Add, Extend, Pop, Resume
 from headrace.core.errors import Gone
 from headrace.core.items import Item
 from headrace.core.limits import US
@@ -110,3 +110,30 @@ def test_a_key_may_come_again_once_its_window_is_over() -> None:
         desk.add(Item(b"a", key="k"))
     desk.pass_time(11)
     assert desk.add(Item(b"b", key="k")).duplicates == []
+
+
+def test_a_stream_hands_items_out_as_they_come_until_its_credit_is_used() -> None:
+    desk = Desk()
+    desk.add(b"a")
+    ref = desk.send(Pop(["q"], 3, -1, stream=True), session=b"s" * 16)
+    first = desk.answers.pop(ref)
+    assert (bodies(first), first.more) == ([b"a"], True)
+    desk.add(b"b")
+    second = desk.answers.pop(ref)
+    assert (bodies(second), second.more) == ([b"b"], True)
+    desk.add(b"c", b"d")
+    third = desk.answers.pop(ref)
+    assert (bodies(third), third.more) == ([b"c"], False)
+    assert desk.peek() == [b"d"]
+
+
+def test_a_client_that_is_back_is_told_of_what_it_was_handed_and_does_not_know() -> None:
+    desk = Desk()
+    session = b"s" * 16
+    ref = desk.send(Pop(["q"], 9, -1, stream=True), session=session)
+    desk.add(b"a", b"b")
+    known = desk.answers.pop(ref).batches[0].counters[:1]
+    desk.reboot()
+    told = desk.ask(Resume(known), session=session)
+    assert bodies(told) == [b"b"]
+    assert bodies(desk.ask(Resume([]), session=b"t" * 16)) == []

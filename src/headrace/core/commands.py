@@ -49,6 +49,7 @@ class Pop(Command, frozen=True, tag=2, array_like=True, gc=False):
 
     `wait_us`: how long to wait for a first one; -1 is for ever. `lease_us` 0 is the queue's own. `at_least`: only items
     at least this urgent; a refusal carries the fresh top. `name`: a named pop. `detached`: a new boot does not end it.
+    `stream`: `count` is credit, and items are handed out as they come until it is used up.
     """
 
     queues: list[str]
@@ -58,6 +59,7 @@ class Pop(Command, frozen=True, tag=2, array_like=True, gc=False):
     at_least: int | None = None
     name: str = ""
     detached: bool = False
+    stream: bool = False
 
 
 class Commit(Command, frozen=True, tag=3, array_like=True, gc=False):
@@ -152,6 +154,12 @@ class OpenSession(Command, frozen=True, tag=15, array_like=True, gc=False):
     """The client says hello for the first time; its numbered requests are known from here on."""
 
 
+class Resume(Command, frozen=True, tag=16, array_like=True, gc=False):
+    """The client is back, and knows of these receipts: the others that it was handed unasked are handed out again."""
+
+    held: list[int] = []
+
+
 AnyCommand = (
     Add
     | Peek
@@ -169,6 +177,7 @@ AnyCommand = (
     | Why
     | EndSession
     | OpenSession
+    | Resume
 )
 
 
@@ -204,13 +213,14 @@ class Batch(Outcome, frozen=True, tag=1, array_like=True, gc=False):
 
 
 class PopDone(Outcome, frozen=True, tag=2, array_like=True, gc=False):
-    """What was handed out, a batch a queue; empty when nothing was there in time.
+    """What was handed out, a batch a queue; empty when nothing was there in time. `more` of a stream is to come.
 
     `top` is the priority of the fresh top when `at_least` was not met.
     """
 
     batches: list[Batch] = []
     top: int | None = None
+    more: bool = False
 
 
 class PeekDone(Outcome, frozen=True, tag=3, array_like=True, gc=False):

@@ -56,6 +56,7 @@ class Leased(Record, frozen=True, tag=2, array_like=True, gc=False):
     lease_us: int
     detached: bool = False
     name: str = ""
+    more: bool = False
 
 
 Refusals = list[tuple[int, str]]

@@ -53,6 +53,7 @@ VERBS: Final[dict[type, Verb]] = {
     c.Add: adding.add,
     c.Peek: popping.peek,
     c.Pop: popping.pop,
+    c.Resume: popping.resume,
     c.Commit: settling.commit,
     c.Abort: settling.abort,
     c.Extend: settling.extend,

@@ -191,13 +191,16 @@ class Shard:
     def _leased(self, record: Leased) -> AnyOutcome:
         sub = self.queues.get(record.queue) or self.queue(record.queue)
         first, count = record.first, len(record.seqs)
-        grant = Grant(first, count, record.session, record.lease_us, record.detached, record.name, record.at_us)
+        grant = Grant(
+            first, count, record.session, record.lease_us, record.detached, record.name, record.at_us, not record.number
+        )
         entries, attempts = sub.on_leased(grant, record.seqs)
         end = first + count
         if end > self.next_counter:
             self.next_counter = end
         counters = [first] if count == 1 else list(range(first, end))
-        return PopDone([Batch(record.queue, self.epoch, counters, entries, attempts, record.lease_us)])
+        batch = Batch(record.queue, self.epoch, counters, entries, attempts, record.lease_us)
+        return PopDone([batch], None, record.more)
 
     def _committed(self, record: Committed) -> AnyOutcome:
         self.queue(record.queue).on_committed(record.counters)

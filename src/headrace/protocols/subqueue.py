@@ -34,6 +34,8 @@ class Grant(msgspec.Struct, frozen=True, array_like=True, gc=False):
     detached: bool
     name: str
     at_us: int
+    pushed: bool = False
+    """Whether it answered a wait, so that no number stands for it: a client that comes back is told of it again."""
 
 
 class Story(msgspec.Struct):

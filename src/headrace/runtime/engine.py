@@ -16,7 +16,7 @@ import socket
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic_ns
 from typing import Final, Literal
 
@@ -149,6 +149,19 @@ class Engine:
             outcome = self._decide(command, ref)
             if outcome is not None:
                 ref.settle(outcome)
+            return self.node.waits_for_safety and not self._syncing
+
+    def decide_many(self, requests: Sequence[Request], cancelled: Sequence[object] = ()) -> bool:
+        """Decide on all that one tick has gathered, as one group; whether somebody must sync for it."""
+        with self._lock:
+            if not self._usable:
+                self._mend()
+            now_us = monotonic_ns() // 1000
+            with self._guarded():
+                if cancelled:
+                    self.node.cancel(now_us, cancelled, self._out)
+                self.node.handle(now_us, requests, self._out)
+                self._turn(now_us)
             return self.node.waits_for_safety and not self._syncing
 
     def sync(self) -> None:

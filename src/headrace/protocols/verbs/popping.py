@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from headrace.core.commands import Batch, Peek, PeekDone, Pop, PopDone, Request
+import msgspec
+
+from headrace.core.commands import Batch, Peek, PeekDone, Pop, PopDone, Request, Resume
 from headrace.core.errors import Gone, Invalid, Paused, Unavailable
 from headrace.core.items import BIAS, entry_priority
 from headrace.core.records import Expired, Leased
 from headrace.protocols.effects import Effects
 from headrace.protocols.subqueue import Subqueue
+
+FOR_EVER_US: Final = -1
 
 if TYPE_CHECKING:
     from headrace.protocols.node import Node
@@ -33,6 +37,8 @@ def pop(node: Node, now_us: int, request: Request, out: Effects) -> Leased | Non
     assert isinstance(command, Pop)
     if len(command.queues) > 1 and (command.name or command.at_least is not None):
         raise Invalid("a named or conditional pop names one queue")
+    if command.stream and (command.name or command.at_least is not None or request.number):
+        raise Invalid("a stream of items has no name, no condition and no number")
     if not node.claimed:
         raise Unavailable("the node is still taking its log over: try again")
     if command.name and _again(node, request, command, out):
@@ -62,8 +68,25 @@ def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
         assert isinstance(command, Pop)
         record = _try(node, now_us, parked.request, command, out)
         if record is not None:
-            node.pops.leave(parked.request.ref)
+            if not record.more:
+                node.pops.leave(parked.request.ref)
             out.stage(record, parked.request.ref)
+
+
+def resume(node: Node, now_us: int, request: Request, out: Effects) -> None:
+    """Tell a client that is back of the leases it was handed while it waited and does not know of."""
+    command = request.command
+    assert isinstance(command, Resume)
+    known = set(command.held)
+    batches = []
+    for sub in node.shard.queues.values():
+        by_period: dict[int, list[int]] = {}
+        for counter, (_, grant) in sub.leases.items():
+            if grant.session == request.session and grant.pushed and not (grant.name or counter in known):
+                by_period.setdefault(grant.lease_us, []).append(counter)
+        for lease_us, counters in by_period.items():
+            batches.append(_batch(node, sub, counters, lease_us))
+    node.hold(request.ref, PopDone(batches))
 
 
 def give_up(node: Node, now_us: int, request: Request, out: Effects) -> None:
@@ -95,10 +118,10 @@ def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) 
     if not subs:
         return None
     if len(subs) > 1:
-        *firsts, last = _merge(subs, command.count)
-        for sub, seqs in firsts:
-            out.stage(_leased(node, now_us, request, command, sub, seqs), request.ref, more=True)
-        return _leased(node, now_us, request, command, *last)
+        *firsts, (sub, seqs) = _merge(subs, command.count)
+        for earlier, earlier_seqs in firsts:
+            out.stage(_leased(node, now_us, request, command, earlier, earlier_seqs), request.ref, more=True)
+        return _leased(node, now_us, request, command, sub, seqs, used=sum(len(part) for _, part in firsts))
     (sub,) = subs
     seqs = sub.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
     return _leased(node, now_us, request, command, sub, seqs) if seqs else None
@@ -134,11 +157,19 @@ def _merge(subs: list[Subqueue], count: int) -> list[tuple[Subqueue, list[int]]]
     return [(sub, taken[sub.name]) for sub in subs if sub.name in taken]
 
 
-def _leased(node: Node, now_us: int, request: Request, command: Pop, sub: Subqueue, seqs: list[int]) -> Leased:
+def _leased(
+    node: Node, now_us: int, request: Request, command: Pop, sub: Subqueue, seqs: list[int], *, used: int = 0
+) -> Leased:
+    """The record of a grant; a stream with credit left, beside the `used`, waits on with it."""
     if command.name:
         lease_us = node.limits.name_us
     else:
         lease_us = command.lease_us or sub.lease_us
+    left = command.count - used - len(seqs) if command.stream else 0
+    if left:
+        node.pops.leave(request.ref)
+        rest = msgspec.structs.replace(request, command=msgspec.structs.replace(command, count=left))
+        node.park(node.pops, rest, command.queues, command.wait_us or FOR_EVER_US, now_us)
     return Leased(
         node.wall_us(now_us),
         request.session,
@@ -150,6 +181,7 @@ def _leased(node: Node, now_us: int, request: Request, command: Pop, sub: Subque
         lease_us,
         command.detached,
         command.name,
+        left > 0,
     )
 
 
@@ -163,8 +195,12 @@ def _again(node: Node, request: Request, command: Pop, out: Effects) -> bool:
     if named.count and not named.unsettled:
         raise Gone(f"the pop named {command.name!r} is settled: its items were committed, or its limit has passed")
     counters = [c for c in range(named.first, named.first + named.count) if c in sub.leases]
+    node.hold(request.ref, PopDone([_batch(node, sub, counters, node.limits.name_us)] if counters else []))
+    return True
+
+
+def _batch(node: Node, sub: Subqueue, counters: list[int], lease_us: int) -> Batch:
+    """Leases of one epoch as they were handed out."""
     entries = [sub.leases[counter][0] for counter in counters]
     attempts = [sub.attempt_of(entry) for entry in entries]
-    batch = Batch(queue, node.shard.epoch_of(named.first) or 0, counters, entries, attempts, node.limits.name_us)
-    node.hold(request.ref, PopDone([batch] if counters else []))
-    return True
+    return Batch(sub.name, node.shard.epoch_of(counters[0]) or 0, counters, entries, attempts, lease_us)

@@ -1,0 +1,129 @@
+"""The node's side of a connection. Sans-I/O: messages in, requests and messages out.
+
+Holds the client to the protocol: `Hello` first, a version we speak, an access token where one is needed, no more calls
+in flight than allowed, and only what its access allows. What a violation costs is this connection, and nobody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from headrace.core.access import Access
+from headrace.core.commands import AnyOutcome, PopDone, Request, Resume, refusal
+from headrace.core.errors import Forbidden, HeadraceError, PeerViolation
+from headrace.core.limits import Limits
+from headrace.core.messages import VERSION, Answer, Answers, Calls, Goodbye, Hello, Welcome
+
+SESSION_BYTES: Final = 16
+
+
+class Ref(msgspec.Struct, frozen=True, gc=False):
+    """Where an answer goes: a door, and the id of the call there."""
+
+    door: Any
+    id: int
+
+    def settle(self, outcome: AnyOutcome) -> None:
+        self.door.deliver(self.id, outcome)
+
+    def __hash__(self) -> int:
+        return hash((id(self.door), self.id))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ref) and other.door is self.door and other.id == self.id
+
+
+class Door:
+    """One connection. `wake` is called when there is something to send that was not there before."""
+
+    def __init__(
+        self,
+        *,
+        node: str,
+        limits: Limits,
+        calls_in_flight: int,
+        access_of: Callable[[str], Access],
+        wake: Callable[[], None],
+        deliver: Callable[[int, AnyOutcome], None] | None = None,
+    ) -> None:
+        """`deliver` brings an answer here, from wherever it is found; without one it is found where we are."""
+        self.deliver = deliver or self.answer
+        self.session = b""
+        self.is_new = False
+        self.calls: set[int] = set()
+        """Calls that have not had their final answer."""
+        self._node = node
+        self._limits = limits
+        self._most_calls = calls_in_flight
+        self._access_of = access_of
+        self._wake = wake
+        self._access: Access | None = None
+        self._answers: list[Answer] = []
+
+    def on_hello(self, message: Hello) -> None:
+        """Take the client in, or raise."""
+        if self._access is not None:
+            raise PeerViolation("hello was said twice")
+        if message.version != VERSION:
+            raise PeerViolation(
+                f"the client speaks version {message.version} and this node version {VERSION}: bring both to one"
+            )
+        if len(message.session) != SESSION_BYTES:
+            raise PeerViolation(f"a session has {SESSION_BYTES} bytes, not {len(message.session)}")
+        self._access = self._access_of(message.token)
+        self.session, self.is_new = message.session, message.is_new
+
+    def welcome(self, *, knows: bool) -> Welcome:
+        return Welcome(VERSION, self._node, self._limits, knows)
+
+    def on_calls(self, message: Calls) -> tuple[list[Request], list[Ref]]:
+        """The requests that the calls come to, and the refs that are cancelled."""
+        access = self._access
+        if access is None:
+            raise PeerViolation("a call came before hello")
+        calls = self.calls
+        if len(calls) + len(message.calls) > self._most_calls:
+            raise PeerViolation(
+                f"{len(calls) + len(message.calls):,} calls in flight are more than the {self._most_calls:,} allowed "
+                "on one connection"
+            )
+        requests = []
+        for call in message.calls:
+            if call.id in calls:
+                continue  # said twice on one connection: the first will be answered
+            calls.add(call.id)
+            if not access.is_full and not isinstance(call.command, Resume):
+                try:
+                    access.check(call.command)
+                except Forbidden as error:
+                    self.answer(call.id, refusal(error))
+                    continue
+            requests.append(Request(Ref(self, call.id), call.command, self.session, call.number, call.answered))
+        return requests, [Ref(self, call_id) for call_id in message.cancels if call_id in calls]
+
+    def answer(self, call_id: int, outcome: AnyOutcome) -> None:
+        """Say what became of a call."""
+        if not (type(outcome) is PopDone and outcome.more):
+            self.calls.discard(call_id)
+        if not self._answers:
+            self._wake()
+        self._answers.append(Answer(call_id, outcome))
+
+    def flush(self) -> Answers | None:
+        """What is to be said now, if there is anything."""
+        if not self._answers:
+            return None
+        answers, self._answers = self._answers, []
+        return Answers(answers)
+
+    def refs(self) -> list[Ref]:
+        """Who is not answered yet."""
+        return [Ref(self, call_id) for call_id in sorted(self.calls)]
+
+
+def goodbye(error: HeadraceError) -> Goodbye:
+    """Why the node hangs up."""
+    return Goodbye(type(error).__name__, str(error))
