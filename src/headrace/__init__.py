@@ -26,12 +26,14 @@ _ROOMS = {
     "headrace.client.handle": "Headrace Lease",
     "headrace.client.shapes": "Receipt",
     "headrace.client.opening": "open",
+    "headrace.client.connecting": "connect",
     "headrace.client.asynchronous": "AsyncHeadrace AsyncLease aopen",
 }
 _PUBLIC = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 if TYPE_CHECKING:
     from headrace.client.asynchronous import AsyncHeadrace, AsyncLease, aopen
+    from headrace.client.connecting import connect
     from headrace.client.handle import Headrace, Lease
     from headrace.client.opening import open
     from headrace.client.shapes import Receipt
@@ -74,6 +76,7 @@ __all__ = [
     "StaleLease",
     "Unavailable",
     "aopen",
+    "connect",
     "head_start",
     "open",
 ]

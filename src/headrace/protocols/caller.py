@@ -2,8 +2,9 @@
 
 A call that changes state bears a number, and is sent again under it after every reconnect until it is answered or its
 deadline passes: the node answers a repeat as it did the first. A pop that waits is unnumbered, for it may wait for
-ever: what it was handed and the connection lost, the node hands out again when we `Resume`. Whoever asks is told exactly
-one final outcome: the node's; `Unavailable` when the call was never sent, or only looked; `OutcomeUnknown` otherwise.
+ever: what it was handed and the connection lost, the node hands out again when we `Resume`. Whoever asks is told
+exactly one final outcome: the node's; `Unavailable` when the call was never sent, or only looked; `OutcomeUnknown`
+otherwise.
 """
 
 from __future__ import annotations
@@ -71,14 +72,15 @@ class Caller:
         self._cancels: list[int] = []
         self._resume_id = 0
         self._held: dict[int, int] = {}
-        self._refusal: HeadraceError | None = None
+        self.refusal: HeadraceError | None = None
+        """Why the node will not talk to us, if it said so."""
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
     def call(self, ref: Any, command: AnyCommand, *, deadline_us: int | None) -> int:
         """Ask; the id by which the call can be cancelled."""
-        if self._refusal is not None:
-            raise self._refusal
+        if self.refusal is not None:
+            raise self.refusal
         call_id = self._next_id
         self._next_id = call_id + 1
         waits = isinstance(command, Pop) and bool(command.wait_us or command.stream)
@@ -149,7 +151,7 @@ class Caller:
 
     def on_goodbye(self, goodbye: Goodbye, error: HeadraceError) -> Told:
         """The node will not talk to us: nobody need try again."""
-        self._refusal = error
+        self.refusal = error
         return self._fail(list(self._pending), error)
 
     def on_answers(self, answers: Iterable[Answer], now_us: int) -> Told:
@@ -207,9 +209,9 @@ class Caller:
         return min(deadlines, default=None)
 
     @property
-    def is_idle(self) -> bool:
-        """Whether nothing is unanswered."""
-        return not self._pending
+    def has_news(self) -> bool:
+        """Whether there is something to be said."""
+        return bool(self._outbox or self._cancels)
 
     # -- pieces ----------------------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ from headrace.protocols.shard import Shard
 from headrace.runtime.clock import SystemClock
 from headrace.runtime.disk import open_directory
 from headrace.runtime.owner import DirectoryLock
-from headrace.store.log import FileLog
+from headrace.store.log import FileLog, SyncToken
 from headrace.store.memory import MemoryLog
 from headrace.store.recovery import Recovered, recover
 from headrace.store.snapshot import KEPT, SnapshotWriter
@@ -95,6 +95,8 @@ class Engine:
         self._lock = threading.Lock()
         self._out = Effects()
         self._syncing = False
+        self._led: FileLog | None = None
+        """The log that the sync under way is of."""
         self._sleeps_until_us = 0
         self._sleepers: deque[Ticket] = deque()
         self._bell = threading.Event()
@@ -322,26 +324,39 @@ class Engine:
                     self._enlist(ticket)
 
     def _sync_once(self) -> None:
-        """One sync for all that is written by now, and the answers that waited for it."""
+        """One sync for all that is written by now, and the answers that waited for it; for who has the lead."""
+        token = self.begin_sync()
+        if token is not None:
+            token.run()
+            self.end_sync(token)
+
+    def begin_sync(self) -> SyncToken | None:
+        """Begin the sync that we lead; None when there is nothing to sync any more."""
         with self._lock:
             if not self._usable:
-                return
-            log = self._log
-            assert isinstance(log, FileLog)
+                return None
+            assert isinstance(self._log, FileLog)
+            self._led = self._log
             with self._guarded():
-                token = log.begin_sync()
-        token.run()
+                return self._log.begin_sync()
+
+    def end_sync(self, token: SyncToken) -> None:
+        """The sync is done, and with it the lead."""
         with self._lock:
-            if log is not self._log or not self._usable:
-                self._syncing = False
-                return
+            self._syncing = False
+            log = self._led
+            if not self._usable or log is None or log is not self._log:
+                return  # the node was brought back from another log meanwhile
             with self._guarded():
                 log.end_sync(token)
                 self.node.on_safe(log.safe, self._out)
                 self._turn(self.clock.now_us())
-            self._syncing = False
             if self.node.waits_for_safety:
                 self._appoint()
+
+    def take_the_lead(self) -> bool:
+        """Become the one who syncs, if somebody waits for a sync and nobody is at it."""
+        return self.node.waits_for_safety and self._take_the_lead()
 
     def _appoint(self) -> None:
         """Let one of those who sleep lead the next sync."""

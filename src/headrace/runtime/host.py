@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from typing import Any, get_args
 
 from headrace.core.errors import Invalid
-from headrace.core.limits import Limits
+from headrace.core.limits import Limits, check_seconds
+from headrace.runtime.address import parse_url, tls_context
 from headrace.runtime.disk import SystemDisk, open_directory
 from headrace.runtime.engine import Durability, Engine
+from headrace.runtime.link import Link
 from headrace.runtime.owner import DirectoryLock
 
 MEMORY = ":memory:"
@@ -50,3 +52,12 @@ def owned_disk(path: str) -> Iterator[SystemDisk]:
             disk.close()
     finally:
         lock.release()
+
+
+def open_link(url: Any, *, token: str, ca: str | None, timeout_seconds: float) -> Link:
+    """A session with a node in another process."""
+    if type(url) is not str:
+        raise Invalid(f"an address is a string such as headrace://localhost; it is {url!r}")
+    addresses, is_tls = parse_url(url)
+    check_seconds("timeout", timeout_seconds, least=0.001)
+    return Link(addresses, tls=tls_context(ca) if is_tls else None, token=token, timeout_seconds=timeout_seconds)

@@ -1,0 +1,1 @@
+"""The doors of a node: the binary one and REST, in one event loop."""

@@ -1,0 +1,267 @@
+"""The binary door: many connections, one node, one event loop.
+
+What the connections say between two turns of the loop is decided as one group: one append, and one sync where answers
+wait for one. A sync is made in place as long as syncs are short, and in a thread otherwise. Each connection costs at
+most its limits: an unfinished frame, the answers it does not read, the time until its hello.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+from typing import Any, Final, cast
+
+from headrace.core.access import Access
+from headrace.core.commands import AnyOutcome, OpenSession, Request, refusal
+from headrace.core.errors import HeadraceError, PeerViolation
+from headrace.core.messages import Calls, Hello
+from headrace.protocols.door import Door, Ref, goodbye
+from headrace.runtime.engine import Callback, Engine
+from headrace.server.limits import ServerLimits
+from headrace.wire.binary import HELLO_BYTES, Splitter, from_client, pack
+
+SHORT_SYNC_SECONDS: Final = 0.002
+"""A sync up to this long costs less in place than the way to a thread and back."""
+
+
+class BinaryDoor:
+    """All connections of one node."""
+
+    def __init__(self, engine: Engine, *, name: str, limits: ServerLimits, access_of: Callable[[str], Access]) -> None:
+        self.engine = engine
+        self.name = name
+        self.limits = limits
+        self.access_of = access_of
+        self.loop = asyncio.get_running_loop()
+        self.thread = threading.get_ident()
+        self.connections: set[Connection] = set()
+        self.refused = 0
+        """Connections turned away since the start: too many, a wrong token, a broken protocol."""
+        self._requests: list[Request] = []
+        self._cancelled: list[Ref] = []
+        self._dirty: list[Connection] = []
+        self._inbox: deque[tuple[Connection, int, AnyOutcome]] = deque()
+        self._turn_is_due = False
+        self._sync_seconds = 0.0
+
+    def protocol(self) -> Connection:
+        """A new connection's protocol, for `loop.create_server`."""
+        return Connection(self)
+
+    def gather(self, requests: list[Request], cancelled: list[Ref]) -> None:
+        """Decide on these with what else this turn of the loop brings."""
+        self._requests += requests
+        self._cancelled += cancelled
+        self._turn_soon()
+
+    def dirty(self, connection: Connection) -> None:
+        """The connection has something to send at the end of this turn."""
+        self._dirty.append(connection)
+        self._turn_soon()
+
+    def deliver(self, connection: Connection, call_id: int, outcome: AnyOutcome) -> None:
+        """An answer, found on the loop's thread or on another."""
+        if threading.get_ident() == self.thread:
+            connection.door.answer(call_id, outcome)
+            return
+        was_empty = not self._inbox
+        self._inbox.append((connection, call_id, outcome))
+        if was_empty:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
+                self.loop.call_soon_threadsafe(self._empty_inbox)
+
+    async def close(self) -> None:
+        """Hang up on everybody, once what was asked is answered."""
+        self._turn()
+        for connection in list(self.connections):
+            connection.hang_up(None)
+
+    def _empty_inbox(self) -> None:
+        while self._inbox:
+            connection, call_id, outcome = self._inbox.popleft()
+            connection.door.answer(call_id, outcome)
+
+    def _turn_soon(self) -> None:
+        if not self._turn_is_due:
+            self._turn_is_due = True
+            self.loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._turn_is_due = False
+        if self._requests or self._cancelled:
+            requests, self._requests = self._requests, []
+            cancelled, self._cancelled = self._cancelled, []
+            try:
+                must_sync = self.engine.decide_many(requests, cancelled)
+            except HeadraceError as error:
+                for request in requests:
+                    cast(Ref, request.ref).settle(refusal(error))
+            else:
+                if must_sync:
+                    self._sync()
+        dirty, self._dirty = self._dirty, []
+        for connection in dirty:
+            connection.flush()
+
+    def _sync(self) -> None:
+        """Sync for all whose answers wait for it."""
+        if not self.engine.take_the_lead():
+            return
+        if self._sync_seconds > SHORT_SYNC_SECONDS:
+            self.loop.create_task(self._sync_in_thread())
+            return
+        token = self.engine.begin_sync()
+        if token is not None:
+            began = monotonic()
+            token.run()
+            self._note_sync(monotonic() - began)
+            self._end_sync(token)
+
+    async def _sync_in_thread(self) -> None:
+        token = self.engine.begin_sync()
+        if token is not None:
+            began = monotonic()
+            await self.loop.run_in_executor(None, token.run)
+            self._note_sync(monotonic() - began)
+            self._end_sync(token)
+            if self.engine.node.waits_for_safety:
+                self._sync()
+
+    def _end_sync(self, token: Any) -> None:
+        with contextlib.suppress(HeadraceError):  # whoever waited has been told; the next call meets it
+            self.engine.end_sync(token)
+
+    def _note_sync(self, seconds: float) -> None:
+        self._sync_seconds += (seconds - self._sync_seconds) / 8
+
+
+class Connection(asyncio.Protocol):
+    """One client."""
+
+    def __init__(self, server: BinaryDoor) -> None:
+        self._server = server
+        self._splitter = Splitter(HELLO_BYTES)
+        self._transport: asyncio.Transport | None = None
+        self._hello_timer: asyncio.TimerHandle | None = None
+        self._early: list[Calls] | None = []
+        """Calls that came before the session was known to be; None when there is no need to wait."""
+        self.door = Door(
+            node=server.name,
+            limits=server.engine.limits,
+            calls_in_flight=server.limits.calls_in_flight,
+            access_of=server.access_of,
+            wake=self._wake,
+            deliver=self._deliver,
+        )
+
+    # -- asyncio's
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=self._server.limits.unread_bytes // 4)
+        if len(self._server.connections) >= self._server.limits.connections:
+            self.hang_up(
+                PeerViolation(f"this node has {len(self._server.connections):,} connections, and takes no more")
+            )
+            return
+        self._server.connections.add(self)
+        self._hello_timer = self._server.loop.call_later(self._server.limits.hello_seconds, self._no_hello)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for payload in self._splitter.feed(data):
+                message = from_client(payload)
+                if isinstance(message, Hello):
+                    self._on_hello(message)
+                elif self._early is not None:
+                    self._early.append(message)
+                else:
+                    self._server.gather(*self.door.on_calls(message))
+        except HeadraceError as error:
+            self.hang_up(error)
+
+    def pause_writing(self) -> None:
+        """The client does not read its answers: take no more of its calls until it does."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._forget()
+
+    # -- ours
+
+    def flush(self) -> None:
+        """Send what is to be said."""
+        answers = self.door.flush()
+        if answers is None or self._transport is None:
+            return
+        self._transport.write(pack(answers))
+        if self._transport.get_write_buffer_size() > self._server.limits.unread_bytes:
+            self.hang_up(PeerViolation("the client does not read its answers"))
+
+    def hang_up(self, error: HeadraceError | None) -> None:
+        """Close the connection, with the reason."""
+        transport = self._transport
+        if transport is not None:
+            if error is not None:
+                self._server.refused += 1
+                transport.write(pack(goodbye(error)))
+            self._forget()
+            transport.close()
+            self._server.loop.call_later(self._server.limits.hello_seconds, transport.abort)
+
+    def _on_hello(self, hello: Hello) -> None:
+        self.door.on_hello(hello)
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
+        self._splitter.most_bytes = self._server.engine.limits.frame_bytes
+        knows = hello.session in self._server.engine.node.shard.sessions
+        if hello.is_new and not knows:
+            opened = Request(Callback(lambda outcome: self._opened_soon()), OpenSession(), hello.session)
+            self._server.gather([opened], [])
+        else:
+            self._open(knows=knows)
+
+    def _opened_soon(self) -> None:
+        """Called on whatever thread found the session to be safe."""
+        with contextlib.suppress(RuntimeError):
+            self._server.loop.call_soon_threadsafe(lambda: self._open(knows=True))
+
+    def _open(self, *, knows: bool) -> None:
+        early, self._early = self._early, None
+        if self._transport is None:
+            return
+        self._transport.write(pack(self.door.welcome(knows=knows)))
+        try:
+            for message in early or ():
+                self._server.gather(*self.door.on_calls(message))
+        except HeadraceError as error:
+            self.hang_up(error)
+
+    def _no_hello(self) -> None:
+        if self._early is not None:
+            self.hang_up(PeerViolation(f"no hello came within {self._server.limits.hello_seconds:g} s"))
+
+    def _wake(self) -> None:
+        self._server.dirty(self)
+
+    def _deliver(self, call_id: int, outcome: AnyOutcome) -> None:
+        self._server.deliver(self, call_id, outcome)
+
+    def _forget(self) -> None:
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
+        if self._transport is not None:
+            self._transport = None
+            self._server.connections.discard(self)
+            refs = self.door.refs()
+            if refs:
+                self._server.gather([], refs)

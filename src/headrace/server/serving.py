@@ -1,0 +1,133 @@
+"""A node and its doors in one event loop: what `headrace serve` runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import ssl
+from collections.abc import Callable
+
+import msgspec
+
+from headrace.core.errors import Invalid, Unavailable
+from headrace.core.limits import Limits
+from headrace.runtime.address import make_socket_folder, socket_path
+from headrace.runtime.engine import Durability, Engine
+from headrace.server.access import Tokens
+from headrace.server.binary import BinaryDoor
+from headrace.server.limits import ServerLimits
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a directory is served."""
+
+    at: str
+    host: str = "127.0.0.1"
+    port: int = 7420
+    """The binary door; 0 lets the system choose."""
+    durability: Durability = "fsync"
+    certificate: str | None = None
+    """The file of the TLS certificate and what leads up to it, in PEM."""
+    private_key: str | None = None
+    """The file of its key, in PEM."""
+    limits: Limits = Limits()
+    server_limits: ServerLimits = ServerLimits()
+
+
+class Serving:
+    """A node that is being served."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.tokens = Tokens(settings.at) if os.path.isdir(settings.at) else None
+        self._check_bind()
+        self.engine = Engine(settings.at, durability=settings.durability, limits=settings.limits, ends_leases=False)
+        self.tokens = self.tokens or Tokens(settings.at)
+        self._servers: list[asyncio.Server] = []
+        self.binary: BinaryDoor | None = None
+        self.port = 0
+
+    async def start(self) -> None:
+        """Open the doors."""
+        settings, loop = self.settings, asyncio.get_running_loop()
+        assert self.tokens is not None
+        self.binary = BinaryDoor(
+            self.engine,
+            name=os.path.basename(os.path.abspath(settings.at)),
+            limits=settings.server_limits,
+            access_of=self.tokens.access_of,
+        )
+        try:
+            server = await loop.create_server(
+                self.binary.protocol, settings.host, settings.port, ssl=self._tls(), backlog=1024
+            )
+        except OSError as error:
+            raise Unavailable(
+                f"port {settings.port} of {settings.host} cannot be listened on: {error.strerror}; choose another"
+            ) from error
+        self._servers.append(server)
+        self.port = server.sockets[0].getsockname()[1]
+        await self._listen_locally(self.binary.protocol)
+
+    async def close(self) -> None:
+        """Close the doors, then the node: what was acknowledged is safe."""
+        for server in self._servers:
+            server.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(socket_path(self.settings.at))
+        if self.binary is not None:
+            await self.binary.close()
+        await asyncio.get_running_loop().run_in_executor(None, self.engine.close)
+
+    async def _listen_locally(self, protocol: Callable[[], asyncio.Protocol]) -> None:
+        """The directory's own socket, for whoever may read and write the directory as its owner does."""
+        path = socket_path(self.settings.at)
+        make_socket_folder(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)  # the directory is ours, so whoever listened there is gone
+        mask = os.umask(0o177)
+        try:
+            server = await asyncio.get_running_loop().create_unix_server(protocol, path)
+        finally:
+            os.umask(mask)
+        self._servers.append(server)
+
+    def _check_bind(self) -> None:
+        settings = self.settings
+        if bool(settings.certificate) != bool(settings.private_key):
+            raise Invalid("TLS needs both a certificate and its private key")
+        if _is_loopback(settings.host):
+            return
+        has_token = self.tokens is not None and len(self.tokens) > 0
+        missing = [
+            *(() if settings.certificate else ("TLS (--certificate and --private-key)",)),
+            *(() if has_token else (f"an access token (`headrace access issue --at {settings.at} …`)",)),
+        ]
+        if missing:
+            raise Invalid(
+                f"listening on {settings.host} opens this node to other machines, and needs {' and '.join(missing)}; "
+                "or stay on 127.0.0.1"
+            )
+
+    def _tls(self) -> ssl.SSLContext | None:
+        settings = self.settings
+        if settings.certificate is None:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(settings.certificate, settings.private_key)
+        except (OSError, ssl.SSLError) as error:
+            raise Invalid(f"the certificate {settings.certificate!r} and its key cannot be used: {error}") from error
+        return context
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,58 @@
+import threading
+from pathlib import Path
+
+import headrace
+from tests.server.serve import served
+
+
+def test_the_program_is_the_same_over_the_network(tmp_path: Path) -> None:
+    bodies = []
+    with served(tmp_path) as node, headrace.connect(f"headrace://127.0.0.1:{node.port}") as hr:
+        hr.add("thumbnails", b"cat.png", priority=3)
+        hr.add_many("thumbnails", [headrace.Item(b"dog.png"), headrace.Item(b"eel.png", priority=1)])
+        for item in hr.take("thumbnails", wait=0):
+            with item:
+                bodies.append(item.body)
+        assert hr.stats("thumbnails").committed == 3
+    assert bodies == [b"dog.png", b"eel.png", b"cat.png"]
+
+
+def test_a_consumer_that_waits_is_woken_by_another_clients_add(tmp_path: Path) -> None:
+    with served(tmp_path) as node:
+        url = f"headrace://127.0.0.1:{node.port}"
+        with headrace.connect(url) as consumer, headrace.connect(url) as producer:
+            got = []
+            thread = threading.Thread(target=lambda: got.extend(consumer.pop("q", wait=30)))
+            thread.start()
+            producer.add("q", b"a")
+            thread.join()
+            assert [lease.body for lease in got] == [b"a"]
+
+
+def test_threads_share_one_connection(tmp_path: Path) -> None:
+    with served(tmp_path) as node, headrace.connect(f"headrace://127.0.0.1:{node.port}") as hr:
+
+        def work(number: int) -> None:
+            for i in range(50):
+                hr.add("q", b"%d-%d" % (number, i))
+                (lease,) = hr.pop("q", wait=30)
+                lease.commit()
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        stats = hr.stats("q")
+        assert (stats.committed, stats.queued, stats.leased) == (400, 0, 0)
+
+
+def test_closing_a_client_gives_back_what_it_holds(tmp_path: Path) -> None:
+    with served(tmp_path) as node:
+        url = f"headrace://127.0.0.1:{node.port}"
+        with headrace.connect(url) as other:
+            with headrace.connect(url) as hr:
+                hr.add("q", b"a")
+                hr.pop("q")
+                assert other.stats("q").leased == 1
+            assert other.stats("q").queued == 1
