@@ -33,7 +33,7 @@ class Deadlines:
 
     def expired(self, lease_now_us: int, queues: dict[str, Subqueue]) -> dict[str, list[int]]:
         """The receipts whose period is over, by queue; those being settled have a last say and are asked again."""
-        over: dict[str, list[int]] = {}
+        over: dict[str, dict[int, None]] = {}  # a receipt that was prolonged may come up more than once
         heap = self._heap
         while heap and heap[0][0] <= lease_now_us:
             _, first, count, queue = heappop(heap)
@@ -44,8 +44,8 @@ class Deadlines:
                 held = counter in sub.leases and counter not in sub.settling
                 if held and self._prolonged.get(counter, 0) <= lease_now_us:
                     self._prolonged.pop(counter, None)
-                    over.setdefault(queue, []).append(counter)
-        return over
+                    over.setdefault(queue, {})[counter] = None
+        return {queue: list(counters) for queue, counters in over.items()}
 
     def tidy(self, queues: dict[str, Subqueue]) -> None:
         """Let go of settled leases once they outnumber the live ones."""

@@ -36,7 +36,8 @@ class Effects:
 def turn(node: Node, log: Log, now_us: int, out: Effects) -> None:
     """Append what was decided and apply it, until nothing more follows from it.
 
-    `DiskFailed` goes through: what the log holds is unknown then, and the node with it.
+    `DiskFull` goes through when the log cannot even be taken over; and `DiskFailed`: what the log holds is unknown
+    then, and the node with it.
     """
     while out.records:
         records, refs = out.records, out.refs
@@ -48,6 +49,8 @@ def turn(node: Node, log: Log, now_us: int, out: Effects) -> None:
             try:
                 position = log.append(records, from_reserve=True) if records else log.end
             except DiskFull:
+                if not node.claimed:
+                    raise  # there is no room even to take the log over
                 node.on_reserve_full(now_us, records, refs, out)
                 continue
         node.on_appended(now_us, position, records, refs, out)

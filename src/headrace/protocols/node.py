@@ -18,6 +18,7 @@ import msgspec
 from headrace.core import commands as c
 from headrace.core.commands import AnyOutcome, PopDone, Request, refusal
 from headrace.core.errors import Full, HeadraceError, OutcomeUnknown, PeerViolation, Unavailable
+from headrace.core.items import ITEM_ID
 from headrace.core.limits import US, Limits
 from headrace.core.records import (
     LEASE_EXPIRED,
@@ -27,6 +28,7 @@ from headrace.core.records import (
     ClockStepped,
     Committed,
     Declared,
+    Dropped,
     Expired,
     Leased,
     NamesEnded,
@@ -70,8 +72,18 @@ VERBS: Final[dict[type, Verb]] = {
 }
 
 # A record of these kinds may free what others wait for: items to pop, or room to add.
-_BRINGS_ROOM: Final = frozenset({Committed, Returned, Expired, Purged, Declared})
+_BRINGS_ROOM: Final = frozenset({Committed, Returned, Expired, Purged, Declared, Dropped})
 _BRINGS: Final = _BRINGS_ROOM | {Added, Revived, NamesEnded}
+
+
+_RESERVE_FULL: Final = Unavailable("the disk is full, and the reserve is used up: free some space")
+
+
+def _rests_on(record: AnyRecord, ids: set[bytes]) -> bool:
+    """Whether what a step adds was deduped against one of these items."""
+    return type(record) is Committed and any(
+        holder in ids for *_, duplicates in record.added for _, holder in duplicates
+    )
 
 
 class _Numbered(NamedTuple):
@@ -99,6 +111,8 @@ class Node:
         self.stalled_us = 0
         self._offset_us = wall_us - now_us
         self.pending_keys: dict[tuple[str, str], bytes] = {}
+        self.naming: dict[tuple[str, str], list[Any]] = {}
+        """Named pops that are decided and not written yet, and who has asked again meanwhile."""
         self.claimed = False
         """Whether our claim is safe, so that we may grant."""
         self._claim_end = 0
@@ -160,6 +174,7 @@ class Node:
         refs = [ref for _, ref, _ in self._held] + [
             parked.request.ref for line in (self.pops, self.adds) for parked in line
         ]
+        refs += [ref for repeats in self.naming.values() for ref in repeats]
         plain = [ref for ref in refs if type(ref) is not _Numbered]
         return plain + [ref for waiting in self._in_flight.values() for ref in waiting]
 
@@ -194,6 +209,9 @@ class Node:
         kind = type(record)
         if kind is Leased:
             self._start_leases(now_us, record)  # type: ignore[arg-type]
+            if self.naming:
+                for ref in self.naming.pop((record.queue, record.name), ()):  # type: ignore[union-attr]
+                    self.hold(ref, outcome)
         elif kind is Added:
             self._joined(record.queue, record.items, record.duplicates)  # type: ignore[union-attr]
         elif kind is Committed:
@@ -267,8 +285,11 @@ class Node:
         self, now_us: int, records: list[AnyRecord], refs: list[tuple[Any, bool]], out: Effects
     ) -> tuple[list[AnyRecord], list[tuple[Any, bool]]]:
         """There is no room: adds are refused; the rest, which empties the queue, is handed back for the reserve."""
-        kept = [pair for pair in zip(records, refs, strict=True) if type(pair[0]) is not Added]
-        self._undo(now_us, [pair for pair in zip(records, refs, strict=True) if type(pair[0]) is Added], out)
+        pairs = list(zip(records, refs, strict=True))
+        refused = {item[ITEM_ID] for record in records if type(record) is Added for item in record.items}
+        undone = [pair for pair in pairs if type(pair[0]) is Added or _rests_on(pair[0], refused)]
+        kept = [pair for pair in pairs if pair not in undone]
+        self._undo(now_us, undone, out)
         return [record for record, _ in kept], [ref for _, ref in kept]
 
     def on_reserve_full(
@@ -400,10 +421,7 @@ class Node:
     def _after(self, now_us: int, touched: dict[str, bool], out: Effects) -> None:
         """Serve who waited for what the records brought: items, and room where the queue's flag says so."""
         for queue, brings_room in touched.items():
-            sub = self.shard.queues.get(queue)
-            if sub is None:
-                continue
-            if self.pops.waits(queue):
+            if self.pops.waits(queue) and queue in self.shard.queues:
                 popping.serve(self, now_us, queue, out)
             if brings_room and self.adds.waits(queue):
                 adding.serve(self, now_us, queue, out)
@@ -414,18 +432,34 @@ class Node:
         for record, (ref, more) in reversed(pairs):
             queue = getattr(record, "queue", None)
             sub = self.shard.queues.get(queue) if queue is not None else None
+            if sub is not None:
+                sub.stirred.clear()
             match record:
                 case Added():
                     adding.unreserve(self, record.queue, record.items, record.duplicates)
                 case Committed() | Returned():
                     assert sub is not None
                     sub.settling.difference_update(record.counters)
+                    if isinstance(record, Returned) and record.reason == LEASE_EXPIRED:
+                        again_us = now_us - self.stalled_us + TICK_US
+                        self.deadlines.prolong(again_us, record.counters, sub.name)
                     sub.release([sub.former[n] for n in record.counters if n in sub.former], wall_us)
                     for queue, _, items, duplicates in record.added if isinstance(record, Committed) else ():
                         adding.unreserve(self, queue, items, duplicates)
-                case Leased() | Expired():
+                case Leased():
+                    for repeat in self.naming.pop((record.queue, record.name), ()):
+                        self.refuse(repeat, _RESERVE_FULL, out)
+                    if sub is not None:
+                        sub.release(record.seqs, wall_us)
+                case Expired():
                     assert sub is not None
                     sub.release(record.seqs, wall_us)
+                    self._try_again(now_us, sub.name)
+                case NamesEnded():
+                    self._try_again(now_us, record.queue)
+                case Dropped():
+                    assert sub is not None
+                    sub.release(list(sub.reserved), wall_us)
                 case Purged():
                     assert sub is not None
                     sub.release(record.queued_seqs, wall_us)
@@ -439,7 +473,12 @@ class Node:
                     ref, Full("the disk is full: free some space, or work the queue off; nothing was added"), out
                 )
             else:
-                self.refuse(ref, Unavailable("the disk is full, and the reserve is used up: free some space"), out)
+                self.refuse(ref, _RESERVE_FULL, out)
+
+    def _try_again(self, now_us: int, queue: str) -> None:
+        """What time asked for could not be written: look again in a while."""
+        self._alarms[queue] = now_us + TICK_US
+        self._set_timer(now_us + TICK_US, "queue", queue)
 
     # -- timers ----------------------------------------------------------------------------------------------------
 
@@ -462,16 +501,16 @@ class Node:
                 adding.give_up(self, parked.request, out)
 
     def _on_queue_timer(self, now_us: int, queue: str, out: Effects) -> None:
-        self._alarms.pop(queue, None)
         sub = self.shard.queues.get(queue)
-        if sub is None:
-            return
+        if self._alarms.pop(queue, None) is None or sub is None:
+            return  # an alarm that was moved forward leaves its old timer behind
         wall_us = self.wall_us(now_us)
         popping.freshen(self, now_us, sub, out)
         names = sub.ended_names(wall_us)
         if names:
-            out.stage(NamesEnded(wall_us, b"", 0, 0, queue, names))
-        self.arm(now_us, sub)
+            out.stage(NamesEnded(wall_us, b"", 0, 0, queue, names))  # its record arms the queue again
+        else:
+            self.arm(now_us, sub)
         if self.pops.waits(queue):
             popping.serve(self, now_us, queue, out)
 

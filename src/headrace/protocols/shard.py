@@ -319,17 +319,19 @@ def _frozen_parts(sub: Subqueue) -> list[Callable[[], Iterator[bytes]]]:
     """The items of a subqueue, copied as far as they can change, encoded later."""
     name = sub.name
     gone = sub.ready.tombstones()
-    lists = [*sub.ready.parts(), sub.unordered()]
+    ready, unordered = sub.ready.parts(), sub.unordered()
     leases = [(counter, *pair) for counter, pair in sub.leases.items()]
     dead = list(sub.dead.values())
     stories = [msgspec.structs.replace(story, former=story.former.copy()) for story in sub.stories.values()]
 
     def entries() -> Iterator[bytes]:
-        for part in lists:
+        for part in ready:
             for chunk in _chunks(part, len):
                 if gone:
                     chunk = [entry for entry in chunk if entry_seq(entry) not in gone]
                 yield _encode(_Entries(name, chunk))
+        for chunk in _chunks(unordered, len):  # what left the ready ones for here has a tombstone among them
+            yield _encode(_Entries(name, chunk))
 
     def leased() -> Iterator[bytes]:
         for chunk in _chunks(leases, lambda lease: len(lease[1])):

@@ -116,6 +116,8 @@ class Subqueue:
         # the overlay
         self.reserved: dict[int, bytes] = {}
         self.settling: set[int] = set()
+        self.stirred: set[int] = set()
+        """Dead items that a decision has named: the next record settles what becomes of them."""
         self.pending_items = 0
         self.pending_bytes = 0
 
@@ -252,6 +254,12 @@ class Subqueue:
         self.mortal.pop(seq, None)
         self.reserved[seq] = entry
 
+    def stir(self, seqs: Iterable[int]) -> list[int]:
+        """Name dead items in a decision, so that no other one is made about them."""
+        named = list(seqs)
+        self.stirred.update(named)
+        return named
+
     def release(self, seqs: Iterable[int], wall_us: int) -> None:
         """Undo a reservation whose record was not written."""
         for seq in seqs:
@@ -270,7 +278,9 @@ class Subqueue:
         """Whether this receipt of a lease that ended is its item's last one, and the item queued or dead."""
         seq = self.former[counter]
         story = self.stories[seq]
-        return not story.leased and seq not in self.reserved and story.former[-1].counter == counter
+        if story.leased or seq in self.reserved or seq in self.stirred:
+            return False
+        return story.former[-1].counter == counter
 
     def attempt_of(self, entry: bytes) -> int:
         """Which attempt the present lease of this item is."""
@@ -330,6 +340,7 @@ class Subqueue:
         if None in settled:
             late = [counter for counter, pair in zip(counters, settled, strict=True) if pair is None]
             entries = [pair[0] for pair in settled if pair is not None] + list(self._commit_late(late))
+            self.stirred.clear()
         else:
             entries = [pair[0] for pair in settled]  # type: ignore[index]
         if self.names:
@@ -401,6 +412,7 @@ class Subqueue:
             self.size_bytes += size_of((dead.entry,))
             self._place(seq, dead.entry, at_us)
         self._bury_held(at_us)
+        self.stirred.clear()
         return count
 
     def on_purged(self, queued: list[int], dead: list[int], at_us: int) -> int:
@@ -416,11 +428,13 @@ class Subqueue:
                 self._forget(seq)
                 count += 1
         self._bury_held(at_us)
+        self.stirred.clear()
         self.totals.purged += count
         return count
 
     def on_names_ended(self, names: list[str], at_us: int) -> None:
         """Forget the names that are settled; the others give back what they hold, and are kept as long again."""
+        self._alarms.append(self.name)
         for name in names:
             named = self.names.get(name)
             if named is None:

@@ -33,21 +33,22 @@ def add(node: Node, now_us: int, request: Request, out: Effects) -> Added | None
                 node.park(node.adds, request, [command.queue], command.wait_us, now_us)
                 return None
             raise Full(f"queue {sub.name!r} is full ({_capacity(sub)}): wait, work it off, or raise its capacity")
-    return _decide(node, now_us, request, command, out)
+    if not command.items and not request.number:
+        node.reply(request.ref, AddDone(), out)
+        return None
+    return _decide(node, now_us, request, command)
 
 
 def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
     """Let the adds in that waited for room, in their order, as far as there is some."""
-    sub = node.shard.queues[queue]
     while (parked := node.adds.first(queue)) is not None:
         command = parked.request.command
         assert isinstance(command, Add)
-        if not _has_room(sub, command.items):
+        sub = node.shard.queues.get(queue)
+        if sub is not None and not _has_room(sub, command.items):
             return
         node.adds.leave(parked.request.ref)
-        record = _decide(node, now_us, parked.request, command, out)
-        if record is not None:
-            out.stage(record, parked.request.ref)
+        out.stage(_decide(node, now_us, parked.request, command), parked.request.ref)
 
 
 def give_up(node: Node, request: Request, out: Effects) -> None:
@@ -94,12 +95,10 @@ def unreserve(node: Node, queue: str, items: list[bytes], duplicates: Duplicates
         }
 
 
-def _decide(node: Node, now_us: int, request: Request, command: Add, out: Effects) -> Added | None:
+def _decide(node: Node, now_us: int, request: Request, command: Add) -> Added:
+    """A record in any case: that all are duplicates may be said only once what holds their keys is safe."""
     wall_us = node.wall_us(now_us)
     first_seq, items, duplicates = reserve(node, command.queue, command.items, wall_us)
-    if not command.items and not request.number:
-        node.reply(request.ref, AddDone(), out)
-        return None
     return Added(
         wall_us, request.session, request.number, request.answered, command.queue, first_seq, items, duplicates
     )

@@ -35,13 +35,15 @@ def pop(node: Node, now_us: int, request: Request, out: Effects) -> Leased | Non
     """Lease items, or wait for some, or say that there are none."""
     command = request.command
     assert isinstance(command, Pop)
+    if not command.queues:
+        raise Invalid("a pop names a queue, or several")
     if len(command.queues) > 1 and (command.name or command.at_least is not None):
         raise Invalid("a named or conditional pop names one queue")
     if command.stream and (command.name or command.at_least is not None or request.number):
         raise Invalid("a stream of items has no name, no condition and no number")
     if not node.claimed:
         raise Unavailable("the node is still taking its log over: try again")
-    if command.name and _again(node, request, command, out):
+    if command.name and _again(node, request, command):
         return None
     record = _try(node, now_us, request, command, out)
     if record is not None:
@@ -66,6 +68,9 @@ def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
             return
         command = parked.request.command
         assert isinstance(command, Pop)
+        if command.name and _repeats(node, parked.request, command, out):
+            node.pops.leave(parked.request.ref)
+            continue
         record = _try(node, now_us, parked.request, command, out)
         if record is not None:
             if not record.more:
@@ -93,6 +98,8 @@ def give_up(node: Node, now_us: int, request: Request, out: Effects) -> None:
     """There was nothing in time. A named pop remembers that; a conditional one says what the top is."""
     command = request.command
     assert isinstance(command, Pop)
+    if command.name and _repeats(node, request, command, out):
+        return
     sub = node.shard.queues.get(command.queues[0])
     if command.name:
         sub = sub or node.shard.unborn(command.queues[0])
@@ -114,7 +121,9 @@ def freshen(node: Node, now_us: int, sub: Subqueue, out: Effects) -> None:
 
 def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) -> Leased | None:
     """Decide on a grant, if there is anything to grant; with several queues all but the last part is staged here."""
-    subs = [sub for queue in command.queues if (sub := _open_queue(node, now_us, queue, out)) is not None]
+    subs = [
+        sub for queue in dict.fromkeys(command.queues) if (sub := _open_queue(node, now_us, queue, out)) is not None
+    ]
     if not subs:
         return None
     if len(subs) > 1:
@@ -163,6 +172,7 @@ def _leased(
     """The record of a grant; a stream with credit left, beside the `used`, waits on with it."""
     if command.name:
         lease_us = node.limits.name_us
+        node.naming[sub.name, command.name] = []
     else:
         lease_us = command.lease_us or sub.lease_us
     left = command.count - used - len(seqs) if command.stream else 0
@@ -185,9 +195,22 @@ def _leased(
     )
 
 
-def _again(node: Node, request: Request, command: Pop, out: Effects) -> bool:
+def _repeats(node: Node, request: Request, command: Pop, out: Effects) -> bool:
+    """`_again` for a pop that waited: its name may have become known meanwhile, and been settled."""
+    try:
+        return _again(node, request, command)
+    except Gone as error:
+        node.refuse(request.ref, error, out)
+        return True
+
+
+def _again(node: Node, request: Request, command: Pop) -> bool:
     """Answer a named pop whose name is known: with the same items, as far as they are unsettled."""
     queue = command.queues[0]
+    decided = node.naming.get((queue, command.name))
+    if decided is not None:
+        decided.append(request.ref)
+        return True
     sub = node.shard.queues.get(queue)
     named = sub.names.get(command.name) if sub is not None else None
     if sub is None or named is None:

@@ -77,6 +77,8 @@ def extend(node: Node, now_us: int, request: Request, out: Effects) -> Prolonged
         longer = []
         for counter in good:
             grant = sub.leases[counter][1]
+            if grant.name:
+                continue  # it has its own limit, and no period
             lease_us = command.lease_us or grant.lease_us
             node.deadlines.prolong(now_us - node.stalled_us + lease_us, [counter], sub.name)
             if lease_us > grant.lease_us or (grant.detached and command.lease_us):
@@ -148,7 +150,9 @@ def _late(
         elif not sub.is_late(counter):
             rest.append((counter, STALE))
         else:
-            if seq not in sub.dead:
+            if seq in sub.dead:
+                sub.stir((seq,))
+            else:
                 sub.reserve_one(seq, sub.stories[seq].entry)
             late.append(counter)
     return late, rest
@@ -157,7 +161,9 @@ def _late(
 def _release(sub: Subqueue | None, counters: list[int], wall_us: int) -> None:
     if sub is not None:
         sub.settling.difference_update(counters)
-        sub.release([sub.former[counter] for counter in counters if counter in sub.former], wall_us)
+        seqs = [sub.former[counter] for counter in counters if counter in sub.former]
+        sub.stirred.difference_update(seqs)
+        sub.release(seqs, wall_us)
 
 
 def _error(kind: str, what: str) -> StaleLease | Gone:

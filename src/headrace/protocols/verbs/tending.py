@@ -49,7 +49,7 @@ def revive(node: Node, now_us: int, request: Request, out: Effects) -> None:
     command = request.command
     assert isinstance(command, Revive)
     sub = _known(node, command.queue)
-    seqs = _dead_seqs(sub, command.ids) if command.ids else sorted(sub.dead)
+    seqs = sub.stir(_dead_seqs(sub, command.ids) if command.ids else sorted(sub.dead.keys() - sub.stirred))
     if not seqs:
         node.reply(request.ref, CountDone(0), out)
         return
@@ -62,7 +62,10 @@ def purge(node: Node, now_us: int, request: Request, out: Effects) -> None:
     command = request.command
     assert isinstance(command, Purge)
     sub = _known(node, command.queue)
-    dead = _dead_seqs(sub, command.ids) if command.ids else sorted(sub.dead) if command.dead else []
+    dead = (
+        _dead_seqs(sub, command.ids) if command.ids else sorted(sub.dead.keys() - sub.stirred) if command.dead else []
+    )
+    sub.stir(dead)
     queued = sub.reserve_all() if command.queued else []
     if not dead and not queued:
         node.reply(request.ref, CountDone(0), out)
@@ -92,6 +95,7 @@ def drop(node: Node, now_us: int, request: Request, out: Effects) -> None:
             "they are settled, and drop it then"
         )
     sub.reserve_all()
+    sub.stir(sub.dead)
     out.stage(Dropped(node.wall_us(now_us), request.session, request.number, request.answered, sub.name), request.ref)
 
 
@@ -178,7 +182,7 @@ def _known(node: Node, queue: str) -> Subqueue:
 
 def _dead_seqs(sub: Subqueue, ids: list[bytes]) -> list[int]:
     wanted = set(ids)
-    seqs = [seq for seq, dead in sub.dead.items() if dead.entry[ENTRY_ID] in wanted]
+    seqs = [seq for seq, dead in sub.dead.items() if dead.entry[ENTRY_ID] in wanted and seq not in sub.stirred]
     missing = wanted - {sub.dead[seq].entry[ENTRY_ID] for seq in seqs}
     if missing:
         raise Gone(f"queue {sub.name!r} has no dead item {show_id(min(missing))}")
