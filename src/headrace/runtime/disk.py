@@ -203,7 +203,7 @@ def _errors(path: str, verb: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _NO_ROOM:
-            raise DiskFull(f"there is no room to {verb} {path}") from error
+            raise DiskFull(f"there is no room to {verb} {path}: free some") from error
         raise DiskFailed(f"cannot {verb} {path}: {_reason(error)}") from error
 
 

@@ -396,7 +396,9 @@ class Engine:
         )
         self._sleeps_until_us = 0
         self._syncing = False
-        self._snapshot_at_bytes = self._log.written_bytes if isinstance(self._log, FileLog) else 0
+        self._snapshot_at_bytes = 0
+        if isinstance(self._log, FileLog):
+            self._snapshot_at_bytes = self._log.written_bytes - self.recovered.tail_bytes
         owner = f"pid {os.getpid()} on {socket.gethostname()}"
         self.node.claim(now_us, self._out, epoch=secrets.randbits(63), owner=owner, ends_leases=self._ends_leases)
         turn(self.node, self._log, now_us, self._out)
