@@ -8,6 +8,7 @@ import sys
 SUBJECTS: tuple[str, ...] = (
     "log",
     "networked",
+    "relaxed",
     "sweeps",
 )
 
