@@ -2,4 +2,5 @@
 
 PAPERS: dict[str, str] = {
     "002": "headrace.lab.experiments.paper002",
+    "004": "headrace.lab.experiments.paper004",
 }

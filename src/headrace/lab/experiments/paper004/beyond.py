@@ -1,0 +1,421 @@
+"""Beyond the paper: the law, the alternatives of section 4.3, conditional pops, the U-curve, placements, batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.core.estimates import Estimate
+from headrace.lab import style
+from headrace.lab.claims import AtLeast, AtMost, Between, Claim, about
+from headrace.lab.experiments.paper004.figures import DRAINED, at, experiment
+from headrace.lab.papers import Figure, Scale
+from headrace.protocols.designs import relaxed_law
+from headrace.spark.plan.experiment import Experiment, grid
+from headrace.spark.plan.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+OURS = "beyond the paper"
+
+# The law, in both regimes of keys
+
+_REGIMES = ((20, 2), (20, 5), (100, 2), (100, 10))
+
+
+def law(scale: Scale) -> Experiment:
+    points = tuple(
+        point
+        for nodes, peeks in _REGIMES
+        for point in grid(
+            nodes=nodes,
+            peeks=peeks,
+            pops=at(scale, quick=50_000, paper=500_000),
+            draw=["distinct", "replace"],
+            keys=["growing", "uniform"],
+        )
+    )
+    return experiment(points, replications=at(scale, quick=3, paper=10))
+
+
+def against_law(results: Results, keys: str) -> dict[str, Estimate]:
+    """The measured mean over the law's, for each set-up and draw."""
+    found = {}
+    for nodes, peeks in _REGIMES:
+        for draw in ("distinct", "replace"):
+            ours = results.estimate("mean", nodes=nodes, peeks=peeks, draw=draw, keys=keys)
+            exact = relaxed_law.mean(nodes, peeks, distinct=draw == "distinct")
+            half = None if ours.half_width is None else ours.half_width / exact
+            found[f"{peeks} of {nodes}, {draw}"] = Estimate(ours.value / exact, half)
+    return found
+
+
+# Section 4.3's alternatives
+
+_ALTERNATIVES = ("best", "hide", "lock", "retry", "top-two", "conditional")
+
+
+def alternatives(scale: Scale) -> Experiment:
+    crowds = at(scale, quick=[1, 8, 50], paper=[1, 2, 4, 8, 16, 32, 64, 128])
+    points = grid(nodes=100, peeks=10, concurrency=crowds, policy=_ALTERNATIVES, interleave="free", **DRAINED)
+    return experiment(points, replications=at(scale, quick=2, paper=10), common=("concurrency", "policy"))
+
+
+def draw_alternatives(results: Results) -> Picture:
+    figure, axes = style.picture(
+        x="clients at once", y="", panels=2, titles=("rank error, mean, items", "requests a pop"), share_y=False
+    )
+    for axis, metric in zip(axes, ("mean", "requests_per_pop"), strict=True):
+        for series, policy in enumerate(_ALTERNATIVES):
+            points = results.series(metric, over="concurrency", policy=policy)
+            style.measured(axis, policy, points, series=series, joined=True)
+        axis.set_xscale("log", base=2)
+        axis.set_yscale("log")
+        axis.set_xticks([1, 8, 32, 128], labels=["1", "8", "32", "128"])
+    style.legend(figure, axes[0])
+    return figure
+
+
+# Conditional pops
+
+_CONTESTED = ((20, 128, 3), (5, 50, 2))
+
+
+def conditional(scale: Scale) -> Experiment:
+    points = tuple(
+        point
+        for nodes, crowd, peeks in _CONTESTED
+        for point in grid(
+            nodes=nodes,
+            concurrency=crowd,
+            peeks=peeks,
+            pops=at(scale, quick=20_000, paper=200_000),
+            keys="growing",
+            interleave=["free", "lockstep"],
+            policy=["best", "top-two", "conditional-blind", "conditional"],
+        )
+    )
+    return experiment(points, replications=at(scale, quick=3, paper=10), common=("policy",))
+
+
+# The U-curve
+
+U_NODES, U_CROWDS = (5, 20, 100), (1, 8, 50, 128)
+_U_PEEKS = {5: [2, 3, 4, 5], 20: [2, 3, 4, 5, 6, 8, 10, 14, 20], 100: [2, 3, 4, 6, 8, 10, 14, 20, 30, 50, 100]}
+
+
+def u_curve(scale: Scale) -> Experiment:
+    points = tuple(
+        point
+        for nodes in U_NODES
+        for point in grid(
+            nodes=nodes,
+            peeks=_U_PEEKS[nodes],
+            concurrency=list(U_CROWDS),
+            policy=["best", "conditional"],
+            interleave="free",
+            keys="growing",
+            pops=at(scale, quick=10_000, paper=100_000),
+        )
+    )
+    return experiment(points, replications=at(scale, quick=2, paper=4), common=("peeks", "policy"))
+
+
+def draw_u_curve(results: Results) -> Picture:
+    figure, axes = style.picture(
+        x="nodes peeked before a pop",
+        y="rank error, mean, items",
+        panels=6,
+        titles=[f"{nodes} nodes, {policy}" for nodes in U_NODES for policy in ("best", "conditional")],
+        share_y=False,
+    )
+    panels = [(nodes, policy) for nodes in U_NODES for policy in ("best", "conditional")]
+    for axis, (nodes, policy) in zip(axes, panels, strict=True):
+        for series, crowd in enumerate(U_CROWDS):
+            points = results.series("mean", over="peeks", nodes=nodes, policy=policy, concurrency=crowd)
+            label = f"{crowd} client{'s' * (crowd > 1)}"
+            style.measured(axis, label, points, series=series, joined=True)
+        peeks = _U_PEEKS[nodes]
+        style.modelled(axis, "law, one client", peeks, [relaxed_law.mean(nodes, d) for d in peeks], series=4)
+        axis.set_xscale("log")
+        axis.set_xticks(peeks, labels=[str(d) for d in peeks])
+        axis.minorticks_off()
+        axis.set_yscale("symlog", linthresh=1)
+        axis.set_ylim(bottom=0)
+    style.legend(figure, axes[0])
+    return figure
+
+
+def beyond_minimum(results: Results, policy: str) -> dict[str, Estimate]:
+    """For 50 and 128 clients: the mean with every node peeked, over the least along the curve."""
+    found = {}
+    for nodes in U_NODES:
+        for crowd in (50, 128):
+            curve = dict(results.series("mean", over="peeks", nodes=nodes, policy=policy, concurrency=crowd))
+            least = min(curve, key=lambda d: curve[d].value)
+            found[f"{nodes} nodes, {crowd} clients, least at {least}"] = Estimate(
+                curve[nodes].value / curve[least].value
+            )
+    return found
+
+
+# Placements
+
+_PLACES = ("random", "round-robin", "fewest")
+
+
+def placements(scale: Scale) -> Experiment:
+    pops = at(scale, quick=20_000, paper=300_000)
+    shared = {"nodes": [20, 100], "place": _PLACES, "keys": "growing", "interleave": "free", "pops": pops}
+    return experiment(
+        grid(concurrency=[1, 8, 50], **shared), replications=at(scale, quick=3, paper=10), common=("place",)
+    )
+
+
+def draw_placements(results: Results) -> Picture:
+    figure, axes = style.picture(
+        x="clients at once", y="rank error, mean, items", panels=2, titles=("20 nodes", "100 nodes"), share_y=False
+    )
+    for axis, nodes in zip(axes, (20, 100), strict=True):
+        for series, place in enumerate(_PLACES):
+            points = results.series("mean", over="concurrency", nodes=nodes, place=place)
+            style.measured(axis, place, points, series=series, joined=True)
+        style.modelled(axis, "law, random, one client", [1, 50], [relaxed_law.mean(nodes, 2)] * 2, series=3)
+        axis.set_xscale("log")
+        axis.set_xticks([1, 8, 50], labels=["1", "8", "50"])
+        axis.minorticks_off()
+        axis.set_ylim(bottom=0)
+    style.legend(figure, axes[0])
+    return figure
+
+
+# Merged batches
+
+_BATCHES = (1, 2, 5, 10, 20, 50)
+
+
+def merged(scale: Scale) -> Experiment:
+    pops = at(scale, quick=20_000, paper=200_000)
+    points = grid(nodes=20, peeks=[2, 5, 10, 20], batch=_BATCHES, keys="growing", pops=pops)
+    return experiment(points, replications=at(scale, quick=2, paper=5))
+
+
+def draw_merged(results: Results) -> Picture:
+    figure, axes = style.picture(
+        x="items a pop", y="", panels=2, titles=("rank error, mean, items", "requests an item"), share_y=False
+    )
+    for axis, metric in zip(axes, ("mean", "requests_per_pop"), strict=True):
+        for series, peeks in enumerate((2, 5, 10, 20)):
+            points = results.series(metric, over="batch", peeks=peeks)
+            style.measured(axis, f"{peeks} of 20 nodes", points, series=series, joined=True)
+        axis.set_xscale("log")
+        axis.set_xticks(_BATCHES, labels=[str(size) for size in _BATCHES])
+        axis.minorticks_off()
+        axis.set_yscale("symlog", linthresh=1)
+        axis.set_ylim(bottom=0)
+    style.legend(figure, axes[0])
+    return figure
+
+
+BEYOND = (
+    Figure(
+        name="004-law",
+        title="Simulation against the law",
+        source=OURS,
+        experiment=law,
+        draw=None,
+    ),
+    Figure(
+        name="004-alternatives",
+        title="Hiding, locking, retrying, a second pop, a conditional pop",
+        source="§4.3",
+        experiment=alternatives,
+        draw=draw_alternatives,
+        caption="100 nodes, 10 peeks, freely interleaved, 10,000 of 30,000 items popped.",
+    ),
+    Figure(
+        name="004-conditional",
+        title="Conditional pops under contention",
+        source=OURS,
+        experiment=conditional,
+        draw=None,
+    ),
+    Figure(
+        name="004-u-curve",
+        title="More peeks are staler: the U-curve of d under concurrency",
+        source=OURS,
+        experiment=u_curve,
+        draw=draw_u_curve,
+        caption="Growing keys, backlog 10,000, random placement, freely interleaved.",
+    ),
+    Figure(
+        name="004-placements",
+        title="Where an item is put",
+        source=OURS,
+        experiment=placements,
+        draw=draw_placements,
+        caption="Growing keys, 2 distinct peeks, freely interleaved.",
+    ),
+    Figure(
+        name="004-batches",
+        title="Merged batches",
+        source=OURS,
+        experiment=merged,
+        draw=draw_merged,
+        caption="One client, 20 nodes, growing keys; a pop takes the best of all keys seen.",
+    ),
+)
+
+BEYOND_CLAIMS = (
+    Claim(
+        name="004-law-growing-keys",
+        text="With growing keys and one client, the mean rank error is that of Walzer and Williams's law.",
+        source=OURS,
+        experiments=("004-law",),
+        measure=lambda results: against_law(results, "growing"),
+        expect=about(1, within=0.02),
+        unit="measured over law",
+    ),
+    Claim(
+        name="004-law-uniform-keys",
+        text="Uniform keys over a fixed backlog differ somewhat from it.",
+        source=OURS,
+        experiments=("004-law",),
+        measure=lambda results: against_law(results, "uniform"),
+        expect=Between(0.75, 1.25),
+        unit="measured over law",
+        note="The regime drifts: with time most keys that stay are far from urgent, and new ones overtake them.",
+    ),
+    Claim(
+        name="004-hiding-leaves-the-degradation",
+        text="If peeked items are hidden from other clients, the degradation would still persist.",
+        source="§4.3, alternative 1",
+        experiments=("004-alternatives",),
+        measure=lambda results: results.ratio(
+            "mean", of={"concurrency": 64, "policy": "hide"}, to={"concurrency": 1, "policy": "hide"}
+        ),
+        expect=AtLeast(2),
+        unit="times, from 1 client to 64",
+    ),
+    Claim(
+        name="004-locking-removes-the-degradation",
+        text="Locking the peeked nodes eliminates the concurrency problem.",
+        source="§4.3, alternative 2",
+        experiments=("004-alternatives",),
+        measure=lambda results: results.ratio(
+            "mean", of={"concurrency": 64, "policy": "lock"}, to={"concurrency": 1, "policy": "lock"}
+        ),
+        expect=AtMost(1.1),
+        unit="times, from 1 client to 64",
+        why_not="Nodes that are often locked are seldom peeked, so the choice is no longer a fair one.",
+    ),
+    Claim(
+        name="004-locking-limits-throughput",
+        text="Locking would severely limit the overall throughput.",
+        source="§4.3, alternative 2",
+        experiments=("004-alternatives",),
+        measure=lambda results: results.ratio(
+            "requests_per_pop", of={"concurrency": 64, "policy": "lock"}, to={"concurrency": 1, "policy": "lock"}
+        ),
+        expect=AtLeast(2),
+        unit="times the requests a pop, from 1 client to 64",
+    ),
+    Claim(
+        name="004-retrying-avoids-both",
+        text="Aborting and retrying avoids the problems of hiding and of locking, but may go on for long.",
+        source="§4.3, alternative 3",
+        experiments=("004-alternatives",),
+        measure=lambda results: results.ratio(
+            "mean", of={"concurrency": 64, "policy": "retry"}, to={"concurrency": 64, "policy": "best"}
+        ),
+        expect=AtMost(0.5),
+        unit="of policy best, with 64 clients",
+    ),
+    Claim(
+        name="004-conditional-beats-blind-beats-naive",
+        text="A conditional pop whose refusal carries the fresh top beats the blind chain, which beats the naive pop.",
+        source=OURS,
+        experiments=("004-conditional",),
+        measure=lambda results: {
+            f"{first} over {second}, {nodes} nodes, {crowd} clients": results.ratio(
+                "mean", of={"policy": first}, to={"policy": second}, nodes=nodes, interleave="free"
+            )
+            for nodes, crowd, _ in _CONTESTED
+            for first, second in (("conditional", "conditional-blind"), ("conditional-blind", "best"))
+        },
+        expect=AtMost(1),
+    ),
+    Claim(
+        name="004-u-shape",
+        text="With concurrent clients the error of the naive pop is U-shaped in the peeks.",
+        source=OURS,
+        experiments=("004-u-curve",),
+        measure=lambda results: beyond_minimum(results, "best"),
+        expect=AtLeast(1.2),
+        unit="every node peeked, over the least",
+    ),
+    Claim(
+        name="004-u-shape-conditional",
+        text="So is that of the conditional pop.",
+        source=OURS,
+        experiments=("004-u-curve",),
+        measure=lambda results: beyond_minimum(results, "conditional"),
+        expect=AtLeast(1.2),
+        unit="every node peeked, over the least",
+        why_not="A refusal brings the fresh top, so what is stale is mended at the price of a request.",
+    ),
+    Claim(
+        name="004-round-robin-beats-random",
+        text="Round-robin from a random start per client beats random placement, and costs nothing.",
+        source=OURS,
+        experiments=("004-placements",),
+        measure=lambda results: {
+            f"{nodes} nodes": results.ratio(
+                "mean", of={"place": "round-robin"}, to={"place": "random"}, nodes=nodes, concurrency=8
+            )
+            for nodes in (20, 100)
+        },
+        expect=AtMost(0.85),
+        unit="of random, with 8 clients",
+    ),
+    Claim(
+        name="004-fewest-of-two",
+        text="The fewest inserts of two nodes does a little better than round-robin.",
+        source=OURS,
+        experiments=("004-placements",),
+        measure=lambda results: {
+            f"{nodes} nodes": results.ratio(
+                "mean", of={"place": "fewest"}, to={"place": "round-robin"}, nodes=nodes, concurrency=8
+            )
+            for nodes in (20, 100)
+        },
+        expect=AtMost(1),
+        unit="of round-robin, with 8 clients",
+        note="With each node's count known exactly; from one client's own adds alone it is worse than round-robin.",
+    ),
+    Claim(
+        name="004-overtaken",
+        text="In steady work an item is overtaken as often, on average, as a pop errs.",
+        source=OURS,
+        experiments=("004-placements",),
+        measure=lambda results: {
+            f"{place}, {nodes} nodes": Estimate(
+                results.estimate("overtaken_mean", nodes=nodes, place=place, concurrency=8).value
+                / results.estimate("mean", nodes=nodes, place=place, concurrency=8).value
+            )
+            for nodes in (20, 100)
+            for place in _PLACES
+        },
+        expect=about(1, within=0.01),
+        unit="overtaken over rank error, means",
+    ),
+    Claim(
+        name="004-batches-cost-a-fraction",
+        text="Merged batches take a fraction of the requests.",
+        source=OURS,
+        experiments=("004-batches",),
+        measure=lambda results: results.estimate("requests_per_pop", batch=10, peeks=10),
+        expect=AtMost(2),
+        unit="requests an item, ten items from ten nodes",
+    ),
+)
