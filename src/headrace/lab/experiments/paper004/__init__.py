@@ -12,7 +12,7 @@ PAPER = Paper(
     year=2020,
     summary=(
         "A pop peeks a few random nodes and takes the best. Rank error (PEI) is how many more urgent items were "
-        "queued. The authors' recorded runs are drawn beside ours, and the exact law of Walzer and Williams where it applies."
+        "queued. The authors' recorded runs are drawn beside ours, and the exact law of Walzer and Williams."
     ),
     figures=FIGURES + BEYOND,
     claims=CLAIMS + BEYOND_CLAIMS,
