@@ -172,7 +172,7 @@ CLAIMS = (
         },
         expect=AtLeast(2),
         unit="times the growth of the mean",
-        why_not="In items the tails grow far more, but in proportion the mean, which they make, does nearly as they do.",
+        why_not="In items the tails grow far more, but in proportion the mean, made by them, does nearly as they do.",
     ),
     Claim(
         name="004-top-two-halves",
