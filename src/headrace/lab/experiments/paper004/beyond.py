@@ -56,7 +56,7 @@ _ALTERNATIVES = ("best", "hide", "lock", "retry", "top-two", "conditional")
 
 
 def alternatives(scale: Scale) -> Experiment:
-    crowds = at(scale, quick=[1, 8, 50], paper=[1, 2, 4, 8, 16, 32, 64, 128])
+    crowds = at(scale, quick=[1, 8, 64], paper=[1, 2, 4, 8, 16, 32, 64, 128])
     points = grid(nodes=100, peeks=10, concurrency=crowds, policy=_ALTERNATIVES, interleave="free", **DRAINED)
     return experiment(points, replications=at(scale, quick=2, paper=10), common=("concurrency", "policy"))
 
@@ -147,14 +147,14 @@ def draw_u_curve(results: Results) -> Picture:
 
 
 def beyond_minimum(results: Results, policy: str) -> dict[str, Estimate]:
-    """For 50 and 128 clients: the mean with every node peeked, over the least along the curve."""
+    """For 50 and 128 clients: the mean with every node peeked, less the least along the curve."""
     found = {}
     for nodes in U_NODES:
         for crowd in (50, 128):
             curve = dict(results.series("mean", over="peeks", nodes=nodes, policy=policy, concurrency=crowd))
             least = min(curve, key=lambda d: curve[d].value)
-            found[f"{nodes} nodes, {crowd} clients, least at {least}"] = Estimate(
-                curve[nodes].value / curve[least].value
+            found[f"{nodes} nodes, {crowd} clients, least at {least}"] = results.difference(
+                "mean", of={"peeks": nodes}, to={"peeks": least}, nodes=nodes, policy=policy, concurrency=crowd
             )
     return found
 
@@ -351,8 +351,8 @@ BEYOND_CLAIMS = (
         source=OURS,
         experiments=("004-u-curve",),
         measure=lambda results: beyond_minimum(results, "best"),
-        expect=AtLeast(1.2),
-        unit="every node peeked, over the least",
+        expect=AtLeast(1),
+        unit="items: every node peeked, less the least",
     ),
     Claim(
         name="004-u-shape-conditional",
@@ -360,8 +360,8 @@ BEYOND_CLAIMS = (
         source=OURS,
         experiments=("004-u-curve",),
         measure=lambda results: beyond_minimum(results, "conditional"),
-        expect=AtLeast(1.2),
-        unit="every node peeked, over the least",
+        expect=AtLeast(1),
+        unit="items: every node peeked, less the least",
         why_not="A refusal brings the fresh top, so what is stale is mended at the price of a request.",
     ),
     Claim(

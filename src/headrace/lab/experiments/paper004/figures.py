@@ -88,10 +88,10 @@ _RECORDED_AS = {(1, 1): "no peek", (2, 1): "peek before add: fewest ahead", (1, 
 
 
 def backlog(scale: Scale) -> Experiment:
-    backlogs = at(scale, quick=[1, 20_001, 50_001], paper=[1, *range(10_001, 100_001, 10_000)])
+    backlogs = at(scale, quick=[1, 20_001, 40_001, 50_001, 90_001], paper=[1, *range(10_001, 100_001, 10_000)])
     shared = {"nodes": 20, "pops": 10_000, "warmup": 0, "draw": "replace", "backlog": backlogs}
     points = tuple(point for strategy in STRATEGIES.values() for point in grid(**shared, **strategy))
-    return experiment(points, replications=at(scale, quick=3, paper=40), common=("peeks", "place"))
+    return experiment(points, replications=at(scale, quick=3, paper=40), common=("backlog", "peeks", "place"))
 
 
 def draw_backlog(results: Results) -> Picture:
