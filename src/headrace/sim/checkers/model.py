@@ -72,6 +72,11 @@ class Thing:
         """Whether it may be handed out then."""
         return self.state == QUEUED and not self.held and self.due_us <= wall_us and not self.is_over(wall_us)
 
+    def may_be_due(self, wall_us: int, latest_us: int) -> bool:
+        """Whether it may be handed out by a node that has seen a later instant before its clock was set back."""
+        is_ripe = self.due_us <= max(wall_us, latest_us)
+        return self.state == QUEUED and not self.held and is_ripe and not self.is_over(wall_us)
+
     def is_over(self, wall_us: int) -> bool:
         """Whether its time has passed then."""
         return bool(self.expires_us) and self.expires_us <= wall_us
@@ -252,9 +257,7 @@ class Model:
                 continue
             if thing.state == LEASED:
                 self.report(DUPLICATE, f"{show(thing.id)} was handed out while it was leased under {thing.counter}")
-            elif thing.is_over(record.at_us) or (
-                not thing.is_due(max(record.at_us, self.latest_us)) and not thing.is_due(record.at_us)
-            ):
+            elif not thing.may_be_due(record.at_us, self.latest_us):
                 self.report(UNEXPECTED, f"{show(thing.id)} was handed out though it is {self.describe(thing)}")
             granted.append(thing)
         if granted:
