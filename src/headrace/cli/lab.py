@@ -115,7 +115,7 @@ def run(*, experiment: str, scale: str, master: str, folder: Path, fresh: bool, 
         wanted = figures(experiment)
     with needing("spark"):
         from headrace.lab.measure import measure
-        from headrace.spark.engine.sweep import Progress
+        from headrace.spark.plan.ledger import Progress
     with Bar() as bar:
 
         def watch(name: str, progress: Progress) -> None:

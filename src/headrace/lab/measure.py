@@ -14,9 +14,10 @@ from pathlib import Path
 
 from headrace.lab.papers import Figure, Scale
 from headrace.spark.engine.session import Session, session
-from headrace.spark.engine.sweep import Failure, Progress, sweep
+from headrace.spark.engine.sweep import sweep
 from headrace.spark.engine.table import Table
 from headrace.spark.plan.experiment import Experiment
+from headrace.spark.plan.ledger import Failure, Progress
 from headrace.spark.plan.results import Results
 from headrace.spark.plan.schedule import outstanding
 from headrace.spark.plan.version import version

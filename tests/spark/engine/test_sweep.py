@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from headrace.spark.engine.session import Session
-from headrace.spark.engine.sweep import Progress, sweep
+from headrace.spark.engine.sweep import sweep
 from headrace.spark.engine.table import Table
 from headrace.spark.plan.experiment import Experiment, Precision, grid
+from headrace.spark.plan.ledger import Progress
 from headrace.spark.plan.results import Row
 from headrace.spark.plan.version import version
 from tests.spark.kernels import noise

@@ -1,6 +1,6 @@
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.spark.plan.experiment import Experiment, Precision, Run, grid
@@ -69,6 +69,7 @@ def test_replication_ends_at_its_limit() -> None:
     assert len(carried_out(experiment).values("mean")) == 7
 
 
+@settings(max_examples=25)
 @given(st.randoms(use_true_random=False))
 def test_an_interrupted_sweep_ends_with_the_same_table(interrupt: random.Random) -> None:
     experiment = plan(replications=2, precision=Precision("mean", 0.2, 40))
