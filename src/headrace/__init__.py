@@ -27,12 +27,12 @@ _ROOMS = {
     "headrace.client.shapes": "Receipt",
     "headrace.client.opening": "open",
     "headrace.client.connecting": "connect",
-    "headrace.client.asynchronous": "AsyncHeadrace AsyncLease aopen",
+    "headrace.client.asynchronous": "AsyncHeadrace AsyncLease aconnect aopen",
 }
 _PUBLIC = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 if TYPE_CHECKING:
-    from headrace.client.asynchronous import AsyncHeadrace, AsyncLease, aopen
+    from headrace.client.asynchronous import AsyncHeadrace, AsyncLease, aconnect, aopen
     from headrace.client.connecting import connect
     from headrace.client.handle import Headrace, Lease
     from headrace.client.opening import open
@@ -75,6 +75,7 @@ __all__ = [
     "Rejected",
     "StaleLease",
     "Unavailable",
+    "aconnect",
     "aopen",
     "connect",
     "head_start",

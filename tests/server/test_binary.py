@@ -1,5 +1,8 @@
+import asyncio
 import threading
 from pathlib import Path
+
+import pytest
 
 import headrace
 from tests.server.serve import served
@@ -56,3 +59,30 @@ def test_closing_a_client_gives_back_what_it_holds(tmp_path: Path) -> None:
                 hr.pop("q")
                 assert other.stats("q").leased == 1
             assert other.stats("q").queued == 1
+
+
+def test_the_program_is_the_same_with_asyncio(tmp_path: Path) -> None:
+    async def program(url: str) -> list[bytes]:
+        async with headrace.aconnect(url) as hr:
+            waiting = [asyncio.create_task(hr.pop("q", wait=30)) for _ in range(10)]
+            await asyncio.gather(*(hr.add("q", b"%d" % i) for i in range(10)))
+            leases = [lease for leases in await asyncio.gather(*waiting) for lease in leases]
+            await hr.commit(leases)
+            assert (await hr.stats("q")).committed == 10
+            return sorted(lease.body for lease in leases)
+
+    with served(tmp_path) as node:
+        assert asyncio.run(program(f"headrace://127.0.0.1:{node.port}")) == [b"%d" % i for i in range(10)]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost", "headrace://", "headrace://a:b", "headrace://t@h", "headrace://h,h"]
+)
+def test_a_wrong_address_is_named(url: str) -> None:
+    with pytest.raises(headrace.Invalid, match=r"headrace://|address|twice|host:port"):
+        headrace.connect(url)
+
+
+def test_nobody_there_is_said_in_one_sentence() -> None:
+    with pytest.raises(headrace.Unavailable, match=r"no node answers at 127.0.0.1:9 \("):
+        headrace.connect("headrace://127.0.0.1:9", timeout=0.2)

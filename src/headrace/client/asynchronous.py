@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import os
-from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -18,7 +18,7 @@ from headrace.core.errors import Rejected
 from headrace.core.items import Item
 from headrace.core.limits import Limits
 from headrace.runtime.aio import AsyncEngine
-from headrace.runtime.host import open_engine
+from headrace.runtime.host import open_async_link, open_engine
 from headrace.runtime.ids import ids
 
 T = TypeVar("T")
@@ -217,30 +217,44 @@ class AsyncHeadrace:
         ]
 
 
-class aopen:  # used as a function, awaited or entered
-    """Open the node in a directory for asyncio: `async with headrace.aopen("data") as hr:`, or `await` it.
+class _Opening:
+    """A handle to be: to `await`, or to enter with `async with`."""
 
-    As `headrace.open`: the same directory, the same durability, the same verbs. Recovery runs in a thread.
-    """
-
-    def __init__(
-        self, path: str | os.PathLike[str], *, durability: str = "fsync", limits: Limits | None = None
-    ) -> None:
-        self._arguments = path, durability, limits
+    def __init__(self, opened: Callable[[], Awaitable[AsyncHeadrace]]) -> None:
+        self._opened = opened
         self._handle: AsyncHeadrace | None = None
 
-    async def _open(self) -> AsyncHeadrace:
-        path, durability, limits = self._arguments
-        engine = await asyncio.to_thread(open_engine, path, durability=durability, limits=limits)
-        return AsyncHeadrace(AsyncEngine(engine), Verbs(engine.limits, engine.clock.wall_us, ids))
-
     def __await__(self) -> Generator[Any, None, AsyncHeadrace]:
-        return self._open().__await__()
+        return self._opened().__await__()
 
     async def __aenter__(self) -> AsyncHeadrace:
-        self._handle = await self._open()
+        self._handle = await self._opened()
         return self._handle
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._handle is not None
         await self._handle.close()
+
+
+def aopen(path: str | os.PathLike[str], *, durability: str = "fsync", limits: Limits | None = None) -> _Opening:
+    """Open the node in a directory for asyncio: `async with headrace.aopen("data") as hr:`, or `await` it.
+
+    As `headrace.open`: the same directory, the same durability, the same verbs. Recovery runs in a thread.
+    """
+
+    async def opened() -> AsyncHeadrace:
+        engine = await asyncio.to_thread(open_engine, path, durability=durability, limits=limits)
+        return AsyncHeadrace(AsyncEngine(engine), Verbs(engine.limits, engine.clock.wall_us, ids))
+
+    return _Opening(opened)
+
+
+def aconnect(url: str, *, token: str = "", ca: str | None = None, timeout: float = 30.0) -> _Opening:
+    """Connect to a node for asyncio: `async with headrace.aconnect("headrace://host:port") as hr:`, or `await` it."""
+
+    async def connected() -> AsyncHeadrace:
+        link = open_async_link(url, token=token, ca=ca, timeout_seconds=timeout)
+        await link.greet()
+        return AsyncHeadrace(link, Verbs(link.limits, link.clock.wall_us, ids))
+
+    return _Opening(connected)

@@ -208,6 +208,10 @@ class Caller:
         deadlines = [p.deadline_us for p in self._pending.values() if p.deadline_us is not None]
         return min(deadlines, default=None)
 
+    def waiting(self) -> list[Any]:
+        """Who has not been told anything final."""
+        return [pending.ref for pending in self._pending.values() if pending.ref is not None]
+
     @property
     def has_news(self) -> bool:
         """Whether there is something to be said."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import socket
 import ssl
 import tempfile
@@ -15,6 +16,8 @@ PORT: Final = 7420
 SCHEME: Final = "headrace://"
 TLS_SCHEME: Final = "headraces://"
 SOCKET_NAME: Final = "serve.sock"
+FIRST_PAUSE_SECONDS: Final = 0.05
+LONGEST_PAUSE_SECONDS: Final = 2.0
 LONGEST_SOCKET_PATH: Final = 100
 """The kernel takes 107 bytes."""
 
@@ -43,6 +46,35 @@ class Address(NamedTuple):
         stream = socket.create_connection((self.host, self.port), timeout_seconds)
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return stream
+
+
+class Backoff:
+    """When and where to try next: the addresses in turn, with a pause that grows from round to round."""
+
+    def __init__(self, addresses: int) -> None:
+        self._addresses = addresses
+        self._failures = 0
+
+    def reset(self) -> None:
+        """The node answered."""
+        self._failures = 0
+
+    def attempt(self) -> int:
+        """Which address to try now; counts as a failure until the node answers."""
+        self._failures += 1
+        return (self._failures - 1) % self._addresses
+
+    def pause_seconds(self) -> float:
+        """How long to wait before the next attempt."""
+        rounds = max(0, self._failures - 1) // self._addresses
+        pause: float = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(rounds, 10))
+        return pause * random.uniform(0.5, 1.0)
+
+
+def no_node(addresses: list[Address], error: str) -> Unavailable:
+    """Nobody answered."""
+    where = ", ".join(map(str, addresses))
+    return Unavailable(f"no node answers at {where} ({error}): is it up? `headrace serve --at DIR` starts one")
 
 
 def parse_url(url: str) -> tuple[list[Address], bool]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, get_args
 
 from headrace.core.errors import Invalid
 from headrace.core.limits import Limits, check_seconds
-from headrace.runtime.address import parse_url, tls_context
+from headrace.runtime.address import Address, parse_url, tls_context
+from headrace.runtime.alink import AsyncLink
 from headrace.runtime.disk import SystemDisk, open_directory
 from headrace.runtime.engine import Durability, Engine
 from headrace.runtime.link import Link
@@ -55,9 +57,20 @@ def owned_disk(path: str) -> Iterator[SystemDisk]:
 
 
 def open_link(url: Any, *, token: str, ca: str | None, timeout_seconds: float) -> Link:
-    """A session with a node in another process."""
+    """A session with a node in another process, for threads."""
+    addresses, tls = _reached(url, ca, timeout_seconds)
+    return Link(addresses, tls=tls, token=token, timeout_seconds=timeout_seconds)
+
+
+def open_async_link(url: Any, *, token: str, ca: str | None, timeout_seconds: float) -> AsyncLink:
+    """A session with a node in another process, for the running loop."""
+    addresses, tls = _reached(url, ca, timeout_seconds)
+    return AsyncLink(addresses, tls=tls, token=token, timeout_seconds=timeout_seconds)
+
+
+def _reached(url: Any, ca: str | None, timeout_seconds: float) -> tuple[list[Address], ssl.SSLContext | None]:
     if type(url) is not str:
         raise Invalid(f"an address is a string such as headrace://localhost; it is {url!r}")
     addresses, is_tls = parse_url(url)
     check_seconds("timeout", timeout_seconds, least=0.001)
-    return Link(addresses, tls=tls_context(ca) if is_tls else None, token=token, timeout_seconds=timeout_seconds)
+    return addresses, tls_context(ca) if is_tls else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import select
 import socket
 import ssl
@@ -25,12 +24,10 @@ from headrace.core.limits import US, Limits
 from headrace.core.messages import Answers, Goodbye, Hello, Welcome
 from headrace.protocols.caller import Caller, Told
 from headrace.protocols.consumer import Renewal
-from headrace.runtime.address import Address
+from headrace.runtime.address import Address, Backoff, no_node
 from headrace.runtime.clock import SystemClock
 from headrace.wire.binary import HELLO_BYTES, Splitter, from_node, pack
 
-FIRST_PAUSE_SECONDS: Final = 0.05
-LONGEST_PAUSE_SECONDS: Final = 2.0
 CONNECT_SECONDS: Final = 5.0
 LONGEST_WAIT_SECONDS: Final = 0.25
 """How long a reader waits before it looks at the clock again."""
@@ -67,7 +64,7 @@ class Link:
         self._unsent = bytearray()
         self._is_read = False
         self._sleepers: deque[Ticket] = deque()
-        self._failures = 0
+        self._backoff = Backoff(len(addresses))
         self._last_error = "nothing was tried"
         self._next_try_us = 0
         self._closed = False
@@ -205,7 +202,7 @@ class Link:
                     self._settle(self._caller.on_answers(message.answers, now_us))
                 elif isinstance(message, Welcome):
                     self._splitter.most_bytes = message.limits.frame_bytes + HELLO_BYTES
-                    self._failures = 0
+                    self._backoff.reset()
                     self._settle(self._caller.on_welcome(message))
                 elif isinstance(message, Goodbye):
                     error = error_of(Refused(message.kind, message.message))
@@ -282,7 +279,8 @@ class Link:
             sleep(min(pause / US, self._patience()))
             if self._next_try_us > self.clock.now_us():
                 return
-        address = self._addresses[self._failures % len(self._addresses)]
+        address = self._addresses[self._backoff.attempt()]
+        self._next_try_us = self.clock.now_us() + round(self._backoff.pause_seconds() * US)
         try:
             stream = address.connect(CONNECT_SECONDS)
             if self._tls is not None:
@@ -292,20 +290,11 @@ class Link:
             stream.setblocking(False)
         except (OSError, ssl.SSLError) as error:
             self._last_error = f"{address}: {error}"
-            self._failures += 1
-            self._pause_before_next_try()
             return
         with self._lock:
             self._stream = stream
             self._poll = select.poll()
             self._splitter = Splitter(HELLO_BYTES)
-            self._failures += 1  # until the node says welcome
-            self._pause_before_next_try()
-
-    def _pause_before_next_try(self) -> None:
-        rounds = self._failures // len(self._addresses)
-        pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(rounds, 10))
-        self._next_try_us = self.clock.now_us() + round(pause * US * random.uniform(0.5, 1.0))
 
     def _greet(self) -> None:
         """The first connection, so that a wrong address or token is known at once."""
@@ -318,10 +307,7 @@ class Link:
                 raise refused
             if self.clock.now_us() > until_us:
                 self._drop()
-                where = ", ".join(map(str, self._addresses))
-                raise Unavailable(
-                    f"no node answers at {where} ({self._last_error}): is it up? `headrace serve --at DIR` starts one"
-                )
+                raise no_node(self._addresses, self._last_error)
 
     # -- the keeper ------------------------------------------------------------------------------------------------
 
