@@ -86,3 +86,25 @@ def test_a_wrong_address_is_named(url: str) -> None:
 def test_nobody_there_is_said_in_one_sentence() -> None:
     with pytest.raises(headrace.Unavailable, match=r"no node answers at 127.0.0.1:9 \("):
         headrace.connect("headrace://127.0.0.1:9", timeout=0.2)
+
+
+def test_open_joins_the_process_that_serves_the_directory(tmp_path: Path) -> None:
+    with served(tmp_path):
+        with headrace.open(tmp_path) as one, headrace.open(tmp_path) as other:
+            one.add("q", b"a")
+            (lease,) = other.pop("q", wait=30)
+            assert lease.body == b"a"
+            lease.commit()
+
+        async def program() -> int:
+            async with headrace.aopen(tmp_path) as hr:
+                return (await hr.stats("q")).committed
+
+        assert asyncio.run(program()) == 1
+
+
+def test_a_directory_whose_path_is_too_long_for_a_socket_is_joined_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / ("d" * 120)
+    with served(path), headrace.open(path) as hr:
+        hr.add("q", b"a")
+        assert hr.stats("q").queued == 1

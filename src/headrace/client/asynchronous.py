@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import datetime as dt
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -17,8 +16,7 @@ from headrace.core.commands import AnyCommand, AnyOutcome, Batch, QueueStats
 from headrace.core.errors import Rejected
 from headrace.core.items import Item
 from headrace.core.limits import Limits
-from headrace.runtime.aio import AsyncEngine
-from headrace.runtime.host import open_async_link, open_engine
+from headrace.runtime.host import open_async_link, open_or_join_async
 from headrace.runtime.ids import ids
 
 T = TypeVar("T")
@@ -243,8 +241,8 @@ def aopen(path: str | os.PathLike[str], *, durability: str = "fsync", limits: Li
     """
 
     async def opened() -> AsyncHeadrace:
-        engine = await asyncio.to_thread(open_engine, path, durability=durability, limits=limits)
-        return AsyncHeadrace(AsyncEngine(engine), Verbs(engine.limits, engine.clock.wall_us, ids))
+        engine = await open_or_join_async(path, durability=durability, limits=limits)
+        return AsyncHeadrace(engine, Verbs(engine.limits, engine.clock.wall_us, ids))
 
     return _Opening(opened)
 

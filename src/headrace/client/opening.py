@@ -8,7 +8,7 @@ from headrace.client.handle import Headrace
 from headrace.client.verbs import Verbs
 from headrace.core.limits import Limits
 from headrace.runtime.engine import Engine
-from headrace.runtime.host import open_engine
+from headrace.runtime.host import open_or_join
 from headrace.runtime.ids import ids
 
 
@@ -18,7 +18,7 @@ def open(path: str | os.PathLike[str], *, durability: str = "fsync", limits: Lim
     `durability` is what an acknowledged add survives: `"fsync"` a power cut (calls that come together share one sync),
     `"os"` the death of the process (written before the answer, synced each second).
     """
-    return handle_on(open_engine(path, durability=durability, limits=limits))
+    return handle_on(open_or_join(path, durability=durability, limits=limits))
 
 
 def handle_on(engine: Engine) -> Headrace:

@@ -17,6 +17,8 @@ class AsyncEngine:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.limits = engine.limits
+        self.clock = engine.clock
         self._loop = asyncio.get_running_loop()
         self._sync_is_due = False
 

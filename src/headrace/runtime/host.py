@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from headrace.core.errors import Invalid
 from headrace.core.limits import Limits, check_seconds
-from headrace.runtime.address import Address, parse_url, tls_context
+from headrace.runtime.address import Address, parse_url, socket_path, tls_context
+from headrace.runtime.aio import AsyncEngine
 from headrace.runtime.alink import AsyncLink
 from headrace.runtime.disk import SystemDisk, open_directory
 from headrace.runtime.engine import Durability, Engine
 from headrace.runtime.link import Link
-from headrace.runtime.owner import DirectoryLock
+from headrace.runtime.owner import DirectoryLock, InUse
 
 MEMORY = ":memory:"
+
+
+JOIN_SECONDS: Final = 30.0
+
+
+def open_or_join(path: Any, *, durability: str, limits: Limits | None) -> Engine | Link:
+    """A node in this process; or a session with the process that serves the directory."""
+    try:
+        return open_engine(path, durability=durability, limits=limits)
+    except InUse:
+        local = local_address(os.fspath(path))
+        if local is None:
+            raise
+        return Link([local], tls=None, token="", timeout_seconds=JOIN_SECONDS)
 
 
 def open_engine(path: Any, *, durability: str, limits: Limits | None) -> Engine:
@@ -42,6 +58,12 @@ def open_engine(path: Any, *, durability: str, limits: Limits | None) -> Engine:
     return Engine(path, durability=durability, limits=limits, ends_leases=True)  # type: ignore[arg-type]
 
 
+def local_address(directory: str) -> Address | None:
+    """The local socket of the process that serves a directory, if one does."""
+    path = socket_path(directory)
+    return Address("", 0, path) if os.path.exists(path) else None
+
+
 @contextmanager
 def owned_disk(path: str) -> Iterator[SystemDisk]:
     """The files of a node that is not running, and cannot be started meanwhile."""
@@ -54,6 +76,18 @@ def owned_disk(path: str) -> Iterator[SystemDisk]:
             disk.close()
     finally:
         lock.release()
+
+
+async def open_or_join_async(path: Any, *, durability: str, limits: Limits | None) -> AsyncEngine | AsyncLink:
+    """As `open_or_join`, for the running loop; recovery runs in a thread."""
+    engine = await asyncio.to_thread(open_or_join, path, durability=durability, limits=limits)
+    if isinstance(engine, Engine):
+        return AsyncEngine(engine)
+    address = engine.address
+    await asyncio.to_thread(engine.close)
+    link = AsyncLink([address], tls=None, token="", timeout_seconds=JOIN_SECONDS)
+    await link.greet()
+    return link
 
 
 def open_link(url: Any, *, token: str, ca: str | None, timeout_seconds: float) -> Link:

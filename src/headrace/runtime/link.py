@@ -76,6 +76,11 @@ class Link:
         _links.add(self)
 
     @property
+    def address(self) -> Address:
+        """Where the node is, by the first of its addresses."""
+        return self._addresses[0]
+
+    @property
     def limits(self) -> Limits:
         welcome = self._caller.welcome
         return welcome.limits if welcome is not None else Limits()

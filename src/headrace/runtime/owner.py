@@ -26,8 +26,12 @@ _COMMAND_CHARS: Final = 200
 _owned: dict[tuple[int, int], str] = {}
 
 
+class InUse(Unavailable):
+    """Another owns the directory."""
+
+
 class DirectoryLock:
-    """Held from construction to `release`; `Unavailable` names the owner."""
+    """Held from construction to `release`; `InUse` names the owner."""
 
     def __init__(self, path: str) -> None:
         open_directory(path).close()
@@ -35,7 +39,7 @@ class DirectoryLock:
         self._key = status.st_dev, status.st_ino
         self._pid = os.getpid()
         if self._key in _owned:
-            raise Unavailable(
+            raise InUse(
                 f"the directory {path!r} is open in this process already (pid {self._pid}): use that handle, which "
                 "threads may share, or close it first"
             )
@@ -50,9 +54,7 @@ class DirectoryLock:
             os.close(self._descriptor)
             pid, _, command = said.strip().partition("\n")
             who = f"process {pid} ({command})" if command else f"process {pid or 'unknown'}"
-            raise Unavailable(
-                f"the directory {path!r} is in use by {who}: close it there, or stop that process"
-            ) from None
+            raise InUse(f"the directory {path!r} is in use by {who}: close it there, or stop that process") from None
         _owned[self._key] = path
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{self._pid}\n{_command()}\n".encode("utf-8", "replace"), 0)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, Final, cast
 
-from headrace.core.access import Access
+from headrace.core.access import FULL, Access
 from headrace.core.commands import AnyOutcome, OpenSession, Request, refusal
 from headrace.core.errors import HeadraceError, PeerViolation
 from headrace.core.messages import Calls, Hello
@@ -50,7 +50,11 @@ class BinaryDoor:
 
     def protocol(self) -> Connection:
         """A new connection's protocol, for `loop.create_server`."""
-        return Connection(self)
+        return Connection(self, self.access_of)
+
+    def local_protocol(self) -> Connection:
+        """As `protocol`, for the directory's own socket: who may open that may do everything."""
+        return Connection(self, lambda token: FULL)
 
     def gather(self, requests: list[Request], cancelled: list[Ref]) -> None:
         """Decide on these with what else this turn of the loop brings."""
@@ -142,7 +146,7 @@ class BinaryDoor:
 class Connection(asyncio.Protocol):
     """One client."""
 
-    def __init__(self, server: BinaryDoor) -> None:
+    def __init__(self, server: BinaryDoor, access_of: Callable[[str], Access]) -> None:
         self._server = server
         self._splitter = Splitter(HELLO_BYTES)
         self._transport: asyncio.Transport | None = None
@@ -153,7 +157,7 @@ class Connection(asyncio.Protocol):
             node=server.name,
             limits=server.engine.limits,
             calls_in_flight=server.limits.calls_in_flight,
-            access_of=server.access_of,
+            access_of=access_of,
             wake=self._wake,
             deliver=self._deliver,
         )

@@ -69,7 +69,7 @@ class Serving:
             ) from error
         self._servers.append(server)
         self.port = server.sockets[0].getsockname()[1]
-        await self._listen_locally(self.binary.protocol)
+        await self._listen_locally(self.binary.local_protocol)
 
     async def close(self) -> None:
         """Close the doors, then the node: what was acknowledged is safe."""
