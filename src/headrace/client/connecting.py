@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from headrace.client.handle import Headrace
-from headrace.client.verbs import Verbs
+from headrace.client.opening import handle_on
 from headrace.runtime.host import open_link
-from headrace.runtime.ids import ids
 
 
 def connect(url: str, *, token: str = "", ca: str | None = None, timeout: float = 30.0) -> Headrace:
@@ -15,5 +14,4 @@ def connect(url: str, *, token: str = "", ca: str | None = None, timeout: float 
     authorities or those in the file `ca`. `timeout` is how long a call may take beyond its `wait`, reconnects included:
     every call that changes something can be repeated without harm, and is, until then.
     """
-    link = open_link(url, token=token, ca=ca, timeout_seconds=timeout)
-    return Headrace(link, Verbs(link.limits, link.clock.wall_us, ids))
+    return handle_on(open_link(url, token=token, ca=ca, timeout_seconds=timeout))

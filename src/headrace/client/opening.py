@@ -10,6 +10,7 @@ from headrace.core.limits import Limits
 from headrace.runtime.engine import Engine
 from headrace.runtime.host import open_or_join
 from headrace.runtime.ids import ids
+from headrace.runtime.link import Link
 
 
 def open(path: str | os.PathLike[str], *, durability: str = "fsync", limits: Limits | None = None) -> Headrace:
@@ -21,6 +22,6 @@ def open(path: str | os.PathLike[str], *, durability: str = "fsync", limits: Lim
     return handle_on(open_or_join(path, durability=durability, limits=limits))
 
 
-def handle_on(engine: Engine) -> Headrace:
-    """A handle on a node that is open in this process."""
+def handle_on(engine: Engine | Link) -> Headrace:
+    """A handle on a node: one in this process, or the one that a link leads to."""
     return Headrace(engine, Verbs(engine.limits, engine.clock.wall_us, ids))
