@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from headrace.client.handle import UNSETTLED
 from headrace.client.shapes import Dead, Held, Ids, Leases, Place, Queued
-from headrace.client.verbs import Bodies, Call, Verbs
+from headrace.client.verbs import Bodies, Call, Verbs, added_id, popped
 from headrace.core.commands import AnyCommand, AnyOutcome, Batch, QueueStats
 from headrace.core.errors import Rejected
 from headrace.core.items import Item
@@ -93,20 +93,19 @@ class AsyncHeadrace:
         id: str | None = None,
         wait: float | None = 0,
     ) -> str:
-        return await self._ask(
-            self._verbs.add(
-                queue,
-                body,
-                priority=priority,
-                key=key,
-                headers=headers,
-                delay=delay,
-                not_before=not_before,
-                expires=expires,
-                id=id,
-                wait=wait,
-            )
+        command = self._verbs.add(
+            queue,
+            body,
+            priority=priority,
+            key=key,
+            headers=headers,
+            delay=delay,
+            not_before=not_before,
+            expires=expires,
+            id=id,
+            wait=wait,
         )
+        return added_id(command, await self._engine.ask(command))
 
     async def add_many(self, queue: str, items: Bodies, *, wait: float | None = 0) -> Ids:
         return await self._ask(self._verbs.add_many(queue, items, wait=wait))
@@ -126,9 +125,8 @@ class AsyncHeadrace:
         at_least: int | None = None,
         name: str | None = None,
     ) -> Leases:
-        return await self._ask(
-            self._verbs.pop(queue, n, self._leases, wait=wait, lease=lease, at_least=at_least, name=name)
-        )
+        command = self._verbs.pop(queue, n, wait=wait, lease=lease, at_least=at_least, name=name)
+        return popped(await self._engine.ask(command), self._leases)
 
     async def take(
         self, queue: str | Sequence[str], *, wait: float | None = None, lease: float | None = None

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from headrace.client.shapes import Dead, Held, Ids, Leases, Place, Queued
-from headrace.client.verbs import Bodies, Call, Verbs, settled
+from headrace.client.verbs import Bodies, Call, Verbs, added_id, popped, settled
 from headrace.core.commands import AnyCommand, AnyOutcome, Batch, Commit, QueueStats
 from headrace.core.errors import Rejected
 from headrace.core.items import Item
@@ -102,8 +102,18 @@ class Headrace:
         Lower `priority` is more urgent. `delay` and `expires` are seconds. A full queue is waited for up to `wait`
         seconds (None: for ever), then `Full` is raised.
         """
-        return self._ask(
-            self._verbs.add(
+        if (
+            type(body) is bytes
+            and key is None
+            and headers is None
+            and delay is None
+            and not_before is None
+            and expires is None
+            and id is None
+        ):
+            command = self._verbs.add_plain(queue, body, priority, wait)
+        else:
+            command = self._verbs.add(
                 queue,
                 body,
                 priority=priority,
@@ -115,7 +125,7 @@ class Headrace:
                 id=id,
                 wait=wait,
             )
-        )
+        return added_id(command, self._engine.ask(command))
 
     def add_many(self, queue: str, items: Bodies, *, wait: float | None = 0) -> Ids:
         """Add items or bodies, all or none; their ids."""
@@ -143,11 +153,8 @@ class Headrace:
         `at_least`: only items at least this urgent; if the top is not, the list is empty and its `top` says what is.
         `name`: a pop that is repeated under its name gives the same items.
         """
-        return self._ask(
-            self._verbs.pop(
-                queue, n, self._leases, wait=wait, lease=lease, at_least=at_least, name=name, detached=False
-            )
-        )
+        command = self._verbs.pop(queue, n, wait=wait, lease=lease, at_least=at_least, name=name)
+        return popped(self._engine.ask(command), self._leases)
 
     def take(
         self, queue: str | Sequence[str], *, wait: float | None = None, lease: float | None = None
@@ -269,8 +276,5 @@ def pop_detached(
     name: str | None = None,
 ) -> Leases:
     """A pop for a process that ends before the work is done, such as `headrace pop`: only expiry ends these leases."""
-    return handle._ask(
-        handle._verbs.pop(
-            queues, n, handle._leases, wait=wait, lease=lease, at_least=at_least, name=name, detached=True
-        )
-    )
+    command = handle._verbs.pop(queues, n, wait=wait, lease=lease, at_least=at_least, name=name, detached=True)
+    return popped(handle._engine.ask(command), handle._leases)

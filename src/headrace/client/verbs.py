@@ -95,17 +95,14 @@ class Verbs:
         expires: float | None,
         id: str | None,
         wait: float | None,
-    ) -> Call[str]:
+    ) -> Add:
         check_queue_name(queue)
-        options = key, headers, delay, not_before, expires, id
-        if options == _NO_OPTIONS:
-            if not isinstance(body, Item):
-                return self._add_one(queue, encode_plain(body, priority, self._ids.one(), self.limits), wait)
+        if isinstance(body, Item):
+            if (key, headers, delay, not_before, expires, id) != _NO_OPTIONS:
+                raise Invalid("give the options in the Item, or beside a body, not both")
             if priority != 0:
                 raise Invalid("give the priority in the Item, not beside it")
             item = body
-        elif isinstance(body, Item):
-            raise Invalid("give the options in the Item, or beside a body, not both")
         else:
             item = Item(
                 body,
@@ -117,15 +114,13 @@ class Verbs:
                 expires=expires,
                 id=id,
             )
-        return self._add_one(queue, encode_item(item, self._ids.one(), self._wall_us(), self.limits), wait)
+        encoded = encode_item(item, self._ids.one(), self._wall_us(), self.limits)
+        return Add(queue, [encoded], _wait_us(wait))
 
-    def _add_one(self, queue: str, encoded: bytes, wait: float | None) -> Call[str]:
-        def read(outcome: AnyOutcome) -> str:
-            outcome = raised(outcome)
-            assert isinstance(outcome, AddDone)
-            return show_id(outcome.duplicates[0][1] if outcome.duplicates else encoded[ITEM_ID])
-
-        return Add(queue, [encoded], 0 if wait == 0 else _wait_us(wait)), read
+    def add_plain(self, queue: str, body: bytes, priority: int, wait: float | None) -> Add:
+        """The short way for a body without options."""
+        check_queue_name(queue)
+        return Add(queue, [encode_plain(body, priority, self._ids.one(), self.limits)], _wait_us(wait))
 
     def add_many(self, queue: str, items: Bodies, *, wait: float | None) -> Call[Ids]:
         check_queue_name(queue)
@@ -172,32 +167,18 @@ class Verbs:
         self,
         queue: str | Sequence[str],
         n: int,
-        lease_of: Callable[[Batch], list[Any]],
         *,
         wait: float | None,
         lease: float | None,
         at_least: int | None,
         name: str | None,
         detached: bool = False,
-    ) -> Call[Leases]:
+    ) -> Pop:
         queues = queue if isinstance(queue, str) else tuple(_queue_names(queue))
         try:
-            command = pop_command(queues, n, wait, lease, at_least, name, detached)
+            return pop_command(queues, n, wait, lease, at_least, name, detached)
         except TypeError:  # not hashable, so none of them is what it should be
             raise Invalid("queue is a name or a list of names, and the options of a pop are numbers or text") from None
-
-        def read(outcome: AnyOutcome) -> Leases:
-            outcome = raised(outcome)
-            assert isinstance(outcome, PopDone)
-            leases = Leases()
-            for batch in outcome.batches:
-                leases += lease_of(batch)
-            if len(outcome.batches) > 1:
-                leases.sort(key=_line)
-            leases.top = outcome.top
-            return leases
-
-        return command, read
 
     def commit(self, leases: Any, add: Iterable[tuple[str, Item | bytes]]) -> list[Call[None]]:
         groups = _by_queue(leases)
@@ -302,9 +283,9 @@ def pop_command(
 
 
 def _wait_us(wait: float | None) -> int:
-    if wait is None:
-        return FOR_EVER_US
-    return 0 if wait == 0 and type(wait) is not bool else check_seconds("wait", wait)
+    if wait == 0 and type(wait) is not bool:
+        return 0
+    return FOR_EVER_US if wait is None else check_seconds("wait", wait)
 
 
 def _listed(what: str, values: Any) -> list[Any]:
@@ -328,6 +309,27 @@ def _queue_names(queues: Sequence[str]) -> list[str]:
 def _line(lease: Any) -> bytes:
     entry: bytes = lease._entry
     return entry[:16]
+
+
+def added_id(command: Add, outcome: AnyOutcome) -> str:
+    """The id of the one item that was added, or of the one that holds its key."""
+    outcome = raised(outcome)
+    assert type(outcome) is AddDone
+    return show_id(outcome.duplicates[0][1] if outcome.duplicates else command.items[0][ITEM_ID])
+
+
+def popped(outcome: AnyOutcome, lease_of: Callable[[Batch], list[Any]]) -> Leases:
+    """The leases that a pop came to, the most urgent first."""
+    outcome = raised(outcome)
+    assert type(outcome) is PopDone
+    leases = Leases()
+    for batch in outcome.batches:
+        leases += lease_of(batch)
+    if len(outcome.batches) > 1:
+        leases.sort(key=_line)
+    if outcome.top is not None:
+        leases.top = outcome.top
+    return leases
 
 
 def _ids(encoded: list[bytes], outcome: AnyOutcome) -> Ids:
