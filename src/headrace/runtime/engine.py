@@ -123,19 +123,13 @@ class Engine:
     def ask(self, command: AnyCommand) -> AnyOutcome:
         """The answer to a command; waits as long as the command says."""
         ticket = Ticket()
-        with self._lock:
-            outcome = self._decide(command, ticket)
-            if outcome is not None:
-                return outcome
-            if ticket.outcome is None:
-                self._enlist(ticket)
-        if ticket.outcome is None:
-            self._wait(ticket)
-        assert ticket.outcome is not None
-        return ticket.outcome
-
-    def _wait(self, ticket: Ticket) -> None:
         try:
+            with self._lock:
+                outcome = self._decide(command, ticket)
+                if outcome is not None:
+                    return outcome
+                if ticket.outcome is None:
+                    self._enlist(ticket)
             while ticket.outcome is None:
                 if ticket.leads:
                     self._lead(ticket)
@@ -144,6 +138,7 @@ class Engine:
         except BaseException:
             self.forsake(ticket)
             raise
+        return ticket.outcome
 
     def submit(self, command: AnyCommand, ref: Callback) -> bool:
         """Decide on a command whose answer goes to `ref`; whether somebody must call `sync` for it."""
@@ -177,8 +172,13 @@ class Engine:
             if not self._usable:
                 return
             self.node.cancel(self.clock.now_us(), [ref], self._out)
-            if isinstance(ref, Ticket) and ref.leads:
-                self._appoint()
+            if isinstance(ref, Ticket):
+                with contextlib.suppress(ValueError):
+                    self._sleepers.remove(ref)  # or it would be appointed, and nobody would come
+                if ref.leads:
+                    self._syncing = False
+                    if self.node.waits_for_safety:
+                        self._appoint()
             outcome = ref.outcome
             if isinstance(outcome, PopDone):
                 for batch in outcome.batches:
@@ -316,8 +316,8 @@ class Engine:
             self._sleepers.append(ticket)
 
     def _lead(self, ticket: Ticket) -> None:
-        ticket.leads = False
         self._sync_once()
+        ticket.leads = False
         if ticket.outcome is None:
             with self._lock:
                 if ticket.outcome is None:
