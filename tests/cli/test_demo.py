@@ -12,7 +12,7 @@ FIRST_DONE = [["got", "0.0", 1, []], ["committing", "0.0"], ["committed", "0.0"]
 SECOND_DONE = [["got", "0.1", 1, []], ["committing", "0.1"], ["committed", "0.1"]]
 
 
-def verdict(*reports: list[Any], added: int = 2, committed: int = 2, queued: int = 0) -> dict[str, Any]:
+def verdict(*reports: Any, added: int = 2, committed: int = 2, queued: int = 0) -> dict[str, Any]:
     books = Books()
     for report in reports:
         books.note(report)
