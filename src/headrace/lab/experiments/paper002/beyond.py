@@ -148,7 +148,7 @@ BEYOND = (
                 burst_users=list(BURSTS),
                 burst_every=1000.0,
             ),
-            10,
+            5,
             "burst_users",
             metrics=("overall", "populations.0"),
         ),
