@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
 
 class Clusters:
-    """Policy `paper` with the set-up of Lai and Polak, one process a user, a request and a cluster's adverts."""
+    """The set-up of Lai and Polak: one process a user, a request and a cluster's adverts."""
 
     def __init__(self, neighbours: Neighbours, *, until: float, seed: int) -> None:
         self.env = simpy.Environment()
@@ -42,8 +42,9 @@ class Clusters:
         self.until = until
         self.idle = dict.fromkeys(neighbours, 5)
         self.queues: dict[int, deque[simpy.Event]] = {k: deque() for k in neighbours}
-        # What k last heard from y: (1 - P_y, the product that y made without k).
-        self.heard = {k: dict.fromkeys(others, (0.0, 0.0)) for k, others in neighbours.items()}
+        self.heard: dict[int, dict[int, tuple[float, ...]]] = {
+            k: dict.fromkeys(others, (0.0, 0.0)) for k, others in neighbours.items()
+        }
         self.own_refusal = dict.fromkeys(neighbours, 0.0)
         self.asked = 0
         self.answers: list[Answer] = []
@@ -81,16 +82,16 @@ class Clusters:
     def request(self, home: int) -> Run:
         k, born, hops = home, self.env.now, 0
         while not self.idle[k]:
-            if self.random.random() < 5 / (len(self.queues[k]) + 5):
+            other = self.forward(k, hops)
+            if other is None:
                 turn = self.env.event()
                 self.queues[k].append(turn)
                 yield turn
                 break
-            chances = [1 - product for _, product in self.heard[k].values()]
-            others = list(self.heard[k])
-            k = self.random.choices(others, chances if sum(chances) > 0 else None)[0]
             hops += 1
             yield self.env.timeout(LINK_DELAY)
+            self.landed(k, other)
+            k = other
         else:
             self.idle[k] -= 1
         yield self.env.timeout(0.040)
@@ -100,23 +101,38 @@ class Clusters:
             self.idle[k] += 1
         self.answers.append(Answer(home, self.env.now - born + 0.006, hops))
 
-    def refusal(self, k: int) -> float:
-        return 1 - 5 / (len(self.queues[k]) + 5)
-
     def adverts(self, k: int) -> Run:
         yield self.env.timeout(self.random.uniform(0, 0.05))
         while True:
-            refused = {y: refusal for y, (refusal, _) in self.heard[k].items()}
             for y in self.neighbours[k]:
-                product = self.own_refusal[k] * math.prod(refused[z] for z in refused if z != y)
-                arrival = self.env.timeout(LINK_DELAY, (k, y, self.refusal(k), product))
-                arrival.callbacks.append(self.hear)
+                advert = self.env.timeout(LINK_DELAY, (k, y, self.state(k, y)))
+                advert.callbacks.append(self.hear)
             yield self.env.timeout(0.05)
 
     def hear(self, advert: simpy.Event) -> None:
-        sender, k, refusal, product = advert.value
-        self.heard[k][sender] = (refusal, product)
+        sender, k, state = advert.value
+        self.heard[k][sender] = state
         self.own_refusal[k] = self.refusal(k)
+
+    # What follows is policy `paper`; another policy overrides it.
+
+    def refusal(self, k: int) -> float:
+        return 1 - 5 / (len(self.queues[k]) + 5)
+
+    def state(self, k: int, y: int) -> tuple[float, ...]:
+        """What k tells y: 1 - P_k, and the product without y."""
+        others = [refusal for z, (refusal, _) in self.heard[k].items() if z != y]
+        return self.refusal(k), self.own_refusal[k] * math.prod(others)
+
+    def forward(self, k: int, hops: int) -> int | None:
+        """Where a request that k cannot serve at once goes on to, or nowhere."""
+        if self.random.random() >= self.refusal(k):
+            return None
+        chances = [1 - product for _, product in self.heard[k].values()]
+        return self.random.choices(list(self.heard[k]), chances if sum(chances) > 0 else None)[0]
+
+    def landed(self, k: int, y: int) -> None:
+        """A request from k has come to y."""
 
 
 def ring(clusters: int) -> Neighbours:
