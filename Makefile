@@ -4,7 +4,7 @@ PY     := $(VENV)/bin/python
 PYTHON ?= python3
 UV     := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test check bench lock clean
+.PHONY: demo test check bench docs lock clean
 
 demo: $(VENV)/.core
 	$(VENV)/bin/headrace demo
@@ -22,6 +22,10 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(PY) -m bench $(ARGS)
+
+# The pages that are made from the program: docs/commands.md, docs/limits.md.
+docs: $(VENV)/.dev
+	$(PY) -m headrace.cli.pages
 
 # The versions that development and CI use, for every Python we support.
 lock:

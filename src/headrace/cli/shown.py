@@ -87,14 +87,14 @@ def span(seconds: float) -> str:
 def size(size_bytes: int) -> str:
     """
     >>> size(100), size(2048), size(5 << 20)
-    ('100 B', '2.0 KiB', '5.0 MiB')
+    ('100 B', '2 KiB', '5 MiB')
     """
     if size_bytes < 1024:
         return f"{size_bytes} B"
     value = size_bytes / 1024
     for unit in ("KiB", "MiB", "GiB"):
         if value < 1024:
-            return f"{value:.1f} {unit}"
+            return f"{value:.1f}".removesuffix(".0") + f" {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
 
