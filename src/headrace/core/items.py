@@ -131,11 +131,13 @@ def item_extras(encoded: bytes) -> Extras:
     return _extras_decoder.decode(encoded[ITEM_HEAD + 2 : _extras_end(encoded, ITEM_HEAD)])
 
 
+def entry_of(item: bytes, seq: int, added_us: int) -> bytes:
+    """The entry of an item that takes the place `seq`."""
+    return item[:8] + _pack_place(seq, added_us) + item[8:]
+
+
 def entries_of(items: list[bytes], first_seq: int, added_us: int) -> list[bytes]:
     """The entries of items that take the places from `first_seq` on, in their order."""
-    if len(items) == 1:
-        (item,) = items
-        return [item[:8] + _pack_place(first_seq, added_us) + item[8:]]
     return [item[:8] + _pack_place(seq, added_us) + item[8:] for seq, item in enumerate(items, first_seq)]
 
 

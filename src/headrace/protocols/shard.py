@@ -112,9 +112,6 @@ class Shard:
         """Queues that were given something that time will change, since this was last emptied."""
         self._folds: dict[type, Callable[[Any], AnyOutcome]] = {
             Claimed: self._claimed,
-            Added: self._added,
-            Leased: self._leased,
-            Committed: self._committed,
             Returned: self._returned,
             Prolonged: self._prolonged,
             Expired: self._expired,
@@ -131,7 +128,16 @@ class Shard:
 
     def apply(self, position: int, record: AnyRecord) -> AnyOutcome:
         """Take in the next record; the outcome of its request."""
-        outcome = self._folds[type(record)](record)
+        kind = type(record)
+        # The records of every cycle are folded by name: see `Node.decide`.
+        if kind is Added:
+            outcome = self._added(record)  # type: ignore[arg-type]
+        elif kind is Leased:
+            outcome = self._leased(record)  # type: ignore[arg-type]
+        elif kind is Committed:
+            outcome = self._committed(record)  # type: ignore[arg-type]
+        else:
+            outcome = self._folds[kind](record)
         if record.number:
             session = self.sessions.get(record.session)
             if session is None:
@@ -183,7 +189,8 @@ class Shard:
     ) -> None:
         sub = self.queues.get(queue) or self.queue(queue)
         sub.on_added(items, first_seq, at_us)
-        sub.totals.deduplicated += len(duplicates)
+        if duplicates:
+            sub.totals.deduplicated += len(duplicates)
         end = first_seq + len(items)
         if end > self.next_seq:
             self.next_seq = end
@@ -203,11 +210,12 @@ class Shard:
         return PopDone([batch], None, record.more)
 
     def _committed(self, record: Committed) -> AnyOutcome:
-        self.queue(record.queue).on_committed(record.counters)
-        for queue, first_seq, items, duplicates in record.added:
-            self._join(queue, first_seq, items, duplicates, record.at_us)
+        sub = self.queues.get(record.queue) or self.queue(record.queue)
+        sub.on_committed(record.counters)
         if not record.added and not record.refused:
             return SETTLED
+        for queue, first_seq, items, duplicates in record.added:
+            self._join(queue, first_seq, items, duplicates, record.at_us)
         return Settled(record.refused, [duplicates for *_, duplicates in record.added])
 
     def _returned(self, record: Returned) -> AnyOutcome:

@@ -16,7 +16,17 @@ from typing import Final
 import msgspec
 
 from headrace.core.commands import Attempt, DeadItem, QueueStats
-from headrace.core.items import ENTRY_FLAGS, ENTRY_HEAD, ENTRY_ID, entries_of, entry_added_us, entry_extras, entry_seq
+from headrace.core.items import (
+    ENTRY_FLAGS,
+    ENTRY_HEAD,
+    ENTRY_ID,
+    ITEM_FLAGS,
+    entries_of,
+    entry_added_us,
+    entry_extras,
+    entry_of,
+    entry_seq,
+)
 from headrace.core.limits import US, Limits, QueueSettings
 from headrace.core.records import ABORTED, LEASE_EXPIRED, NAME_EXPIRED, WORKER_CRASHED
 from headrace.protocols.ready import Ready
@@ -217,7 +227,10 @@ class Subqueue:
         """Set aside the most urgent ready entries, at most `count`, none at or above `bound`; their places."""
         entries = self.ready.take(count, bound)
         seqs = seqs_of(entries)
-        self.reserved.update(zip(seqs, entries, strict=True))
+        if len(seqs) == 1:
+            self.reserved[seqs[0]] = entries[0]
+        else:
+            self.reserved.update(zip(seqs, entries, strict=True))
         if self.mortal:
             for seq in seqs:
                 self.mortal.pop(seq, None)
@@ -299,6 +312,12 @@ class Subqueue:
     # -- the fold --------------------------------------------------------------------------------------------------
 
     def on_added(self, items: list[bytes], first_seq: int, at_us: int) -> None:
+        if len(items) == 1 and self.loading is None and not items[0][ITEM_FLAGS]:
+            entry = entry_of(items[0], first_seq, at_us)
+            self.totals.added += 1
+            self.size_bytes += len(entry) - ENTRY_HEAD
+            self.ready.push(entry)
+            return
         entries = entries_of(items, first_seq, at_us)
         self.totals.added += len(entries)
         self.size_bytes += size_of(entries)
@@ -335,6 +354,12 @@ class Subqueue:
 
     def on_committed(self, counters: list[int]) -> None:
         """Remove the items."""
+        if len(counters) == 1 and counters[0] in self.leases and not (self.names or self.stories):
+            entry, _ = self.leases.pop(counters[0])
+            self.settling.discard(counters[0])
+            self.size_bytes -= len(entry) - ENTRY_HEAD
+            self.totals.committed += 1
+            return
         take = self.leases.pop
         settled = [take(counter, None) for counter in counters]
         if None in settled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from headrace.core.commands import Add, AddDone, Request
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from headrace.protocols.node import Node
 
 Duplicates = list[tuple[int, bytes]]
+_flags_of = itemgetter(ITEM_FLAGS)
 
 
 def add(node: Node, now_us: int, request: Request, out: Effects) -> Added | None:
@@ -63,7 +65,7 @@ def reserve(node: Node, queue: str, items: list[bytes], wall_us: int) -> tuple[i
     """Give new items their places and their keys: (first place, the items that are new, the duplicates)."""
     sub = node.shard.queues.get(queue)
     duplicates: Duplicates = []
-    if max([item[ITEM_FLAGS] for item in items], default=0):
+    if any(map(_flags_of, items)):
         fresh = []
         for i, item in enumerate(items):
             key = item_extras(item).key

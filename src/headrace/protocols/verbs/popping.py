@@ -121,19 +121,21 @@ def freshen(node: Node, now_us: int, sub: Subqueue, out: Effects) -> None:
 
 def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) -> Leased | None:
     """Decide on a grant, if there is anything to grant; with several queues all but the last part is staged here."""
+    if len(command.queues) == 1:
+        only = _open_queue(node, now_us, command.queues[0], out)
+        if only is None:
+            return None
+        seqs = only.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
+        return _leased(node, now_us, request, command, only, seqs) if seqs else None
     subs = [
         sub for queue in dict.fromkeys(command.queues) if (sub := _open_queue(node, now_us, queue, out)) is not None
     ]
     if not subs:
         return None
-    if len(subs) > 1:
-        *firsts, (sub, seqs) = _merge(subs, command.count)
-        for earlier, earlier_seqs in firsts:
-            out.stage(_leased(node, now_us, request, command, earlier, earlier_seqs), request.ref, more=True)
-        return _leased(node, now_us, request, command, sub, seqs, used=sum(len(part) for _, part in firsts))
-    (sub,) = subs
-    seqs = sub.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
-    return _leased(node, now_us, request, command, sub, seqs) if seqs else None
+    *firsts, (sub, seqs) = _merge(subs, command.count)
+    for earlier, earlier_seqs in firsts:
+        out.stage(_leased(node, now_us, request, command, earlier, earlier_seqs), request.ref, more=True)
+    return _leased(node, now_us, request, command, sub, seqs, used=sum(len(part) for _, part in firsts))
 
 
 def _open_queue(node: Node, now_us: int, queue: str, out: Effects) -> Subqueue | None:

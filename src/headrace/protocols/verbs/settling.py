@@ -26,6 +26,8 @@ def commit(node: Node, now_us: int, request: Request, out: Effects) -> Committed
     command = request.command
     assert isinstance(command, Commit)
     sub, good, refused = _sort(node, command.queue, command.epoch, command.counters)
+    if good and not refused and not command.added:
+        return Committed(node.wall_us(now_us), request.session, request.number, request.answered, command.queue, good)
     late: list[int] = []
     if refused and sub is not None:
         late, refused = _late(node, sub, command.epoch, refused)
