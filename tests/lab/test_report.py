@@ -1,3 +1,4 @@
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -71,6 +72,14 @@ def test_what_is_not_measured_yet_names_its_command(tmp_path: Path) -> None:
     words = Outline(page([found], Scale.QUICK)).words
     assert "Not measured yet: headrace lab run 900-broken --scale quick" in words
     assert "there is no table of 900-broken yet" in words
+
+
+def test_a_paper_of_which_nothing_is_measured_is_one_line(tmp_path: Path) -> None:
+    make_table("900-level", scale=Scale.QUICK, folder=tmp_path)
+    (found,) = findings(scale=Scale.QUICK, folder=tmp_path)
+    words = Outline(page([replace(found, results={})], Scale.QUICK)).words
+    assert "Not measured yet: headrace lab run 900 --scale quick" in words
+    assert "The level is about ten." not in words
 
 
 def test_without_any_table_there_is_no_page(tmp_path: Path) -> None:

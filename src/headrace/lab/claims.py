@@ -39,7 +39,7 @@ class AtLeast:
         return value >= self.bound
 
     def __str__(self) -> str:
-        return f"at least {self.bound:g}"
+        return f"at least {self.bound:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class AtMost:
         return value <= self.bound
 
     def __str__(self) -> str:
-        return f"at most {self.bound:g}"
+        return f"at most {self.bound:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Between:
         return self.low <= value <= self.high
 
     def __str__(self) -> str:
-        return f"between {self.low:g} and {self.high:g}"
+        return f"between {self.low:.4g} and {self.high:.4g}"
 
 
 def about(value: float, *, within: float) -> Between:

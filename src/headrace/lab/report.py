@@ -6,6 +6,7 @@ now from the tables; what has no table yet says which command makes it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -103,43 +104,47 @@ measurements. Values come with 95&nbsp;% intervals.</p>
 
 def _paper(finding: Finding, scale: Scale) -> str:
     paper = finding.paper
-    claims = "".join(_claim(judged) for judged in finding.judged)
-    figures = "".join(_figure(figure, finding, scale) for figure in paper.figures)
-    deviations = "".join(
-        f"<dt>{escape(deviation.source)}</dt><dd>{escape(deviation.text)} <span>{escape(deviation.why)}</span></dd>"
-        for deviation in paper.deviations
-    )
-    summary = f'<p class="summary">{escape(paper.summary)}</p>' if paper.summary else ""
+    summary = f'<p class="summary">{_text(paper.summary)}</p>' if paper.summary else ""
     return f"""<section class="paper" id="paper-{_id(paper.name)}">
 <h2><span class="number">{escape(paper.name)}</span> {escape(paper.title)}</h2>
 <p class="authors">{escape(paper.authors)}, {paper.year}</p>
 {summary}
-<h3>Claims</h3>
-<div class="claims">{claims}</div>
-<h3>Figures</h3>
-{figures}
-{f'<h3>Where we depart from the text</h3><dl class="deviations">{deviations}</dl>' if deviations else ""}
+{_measured(finding, scale) if finding.results else _absent(f"headrace lab run {paper.name}", scale)}
 </section>
 """
 
 
+def _measured(finding: Finding, scale: Scale) -> str:
+    claims = "".join(_claim(judged) for judged in finding.judged)
+    figures = "".join(_figure(figure, finding, scale) for figure in finding.paper.figures)
+    deviations = "".join(
+        f"<dt>{escape(deviation.source)}</dt><dd>{_text(deviation.text)} <span>{_text(deviation.why)}</span></dd>"
+        for deviation in finding.paper.deviations
+    )
+    return f"""<h3>Claims</h3>
+<div class="claims">{claims}</div>
+<h3>Figures</h3>
+{figures}
+{f'<h3>Where we depart from the text</h3><dl class="deviations">{deviations}</dl>' if deviations else ""}"""
+
+
 def _claim(judged: Judged) -> str:
     claim, (kind, sign) = judged.claim, _SIGNS[judged.verdict]
-    unit = f" {escape(claim.unit)}" if claim.unit else ""
+    unit = f"<caption>{escape(claim.unit)}</caption>" if claim.unit else ""
     measured = "".join(
-        f"<tr><th>{escape(name) or 'measured'}</th><td><b>{escape(str(estimate))}</b>{unit}</td></tr>"
+        f"<tr><th>{escape(name) or 'measured'}</th><td><b>{escape(str(estimate))}</b></td></tr>"
         for name, estimate in judged.measured.items()
     )
     links = ", ".join(f'<a href="#{_id(name)}">{escape(name)}</a>' for name in claim.experiments)
-    why = f'<p class="why">{escape(judged.why)}</p>' if judged.why else ""
+    why = f'<p class="why">{_text(judged.why)}</p>' if judged.why else ""
     return f"""<article class="claim {kind}" id="claim-{_id(claim.name)}">
 <p class="verdict"><span aria-hidden="true">{sign}</span> <span>{judged.verdict}</span></p>
 <div>
-<p class="text">{escape(claim.text)}</p>
+<p class="text">{_text(claim.text)}</p>
 <p class="source">{escape(claim.source)} · measured by {links}</p>
 {why}
 </div>
-<table><tr><th>expected</th><td>{escape(str(claim.expect))}{unit}</td></tr>
+<table>{unit}<tr><th>expected</th><td>{escape(str(claim.expect))}</td></tr>
 {measured}</table>
 </article>
 """
@@ -150,7 +155,7 @@ def _figure(figure: Figure, finding: Finding, scale: Scale) -> str:
     command = f"<code>{escape(figure.command)} --scale {scale}</code>"
     results = finding.results.get(figure.name)
     if results is None:
-        return f'<figure id="{_id(figure.name)}">{head}<p class="absent">Not measured yet: {command}</p></figure>'
+        return f'<figure id="{_id(figure.name)}">{head}{_absent(figure.command, scale)}</figure>'
     drawn = ""
     if figure.draw is not None:
         try:
@@ -158,7 +163,7 @@ def _figure(figure: Figure, finding: Finding, scale: Scale) -> str:
             drawn = f'<div class="picture" role="img" aria-label="{escape(figure.title)}">{picture}</div>'
         except Gone as error:
             drawn = f'<p class="absent">Not complete: {escape(str(error))}</p>'
-    caption = f"<p>{escape(figure.caption)}</p>" if figure.caption else ""
+    caption = f"<p>{_text(figure.caption)}</p>" if figure.caption else ""
     return f"""<figure id="{_id(figure.name)}">
 {head}
 {drawn}
@@ -230,6 +235,15 @@ def _tally(judged: Iterable[Judged]) -> str:
         )
         + "</span>"
     )
+
+
+def _absent(command: str, scale: Scale) -> str:
+    return f'<p class="absent">Not measured yet: <code>{escape(command)} --scale {scale}</code></p>'
+
+
+def _text(words: str) -> str:
+    """Prose, in which `this` is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(words))
 
 
 def _id(name: str) -> str:
