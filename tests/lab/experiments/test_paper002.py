@@ -37,7 +37,7 @@ def _results(figure: Figure) -> Results:
 def test_every_picture_is_drawn_with_the_shared_queue_in_it(figure: Figure) -> None:
     assert figure.draw is not None
     picture = figure.draw(_results(figure))
-    titles = [axis.get_title() for axis in picture.axes]
+    titles = [axis.get_title(loc="left") for axis in picture.axes]
     named = [text.get_text() for legend in picture.legends for text in legend.get_texts()]
     assert any("shared" in text or "bound" in text for text in titles + named)
     assert all(axis.has_data() for axis in picture.axes)
