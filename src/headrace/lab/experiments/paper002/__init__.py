@@ -20,6 +20,8 @@ PAPER = Paper(
     deviations=DEVIATIONS,
     summary=(
         "Clusters of servers, each with its own queue, forward requests to their neighbours when a burst comes. It "
-        "works, on every topology: waits shrink by an order of magnitude and the burst is over when it ends."
+        "works, on every topology: waits shrink by an order of magnitude, and a burst's queue is gone within half a "
+        "second of its end. The exchange of state, though, has hardly a part in it; forwarding by expected cost makes "
+        "use of it, and cuts the longest times by 36 to 53 %."
     ),
 )
