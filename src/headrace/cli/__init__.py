@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("headrace.cli.demo:demo", "Kill a queue under load again and again, and show that nothing is lost."),
     "simulate": ("headrace.cli.simulate:simulate", "Run one simulation here and print what it measured."),
     "model": ("headrace.cli.model:model", "Solve a model and print what it predicts."),
+    "plan": ("headrace.cli.plan:plan", "Choose a design and its parameters for a workload."),
     "lab": ("headrace.cli.lab:lab", "Measure the papers' figures and claims again."),
 }
 
