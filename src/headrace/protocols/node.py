@@ -117,6 +117,8 @@ class Node:
         self._held: deque[tuple[int, Any, AnyOutcome]] = deque()
         self._unsafe_adds: deque[tuple[int, int]] = deque()
         self._safe_seq = shard.next_seq
+        self.returned: dict[tuple[str, str], int] = {}
+        """How many leases ended without a commit since we began, by queue and reason."""
         self._in_flight: dict[_Numbered, list[Any]] = {}
         self._parts: dict[Any, list[c.Batch]] = {}
         self._timers: list[tuple[int, int, str, Any]] = []
@@ -222,6 +224,9 @@ class Node:
         elif kind is Committed:
             for queue, _, items, duplicates in record.added:  # type: ignore[union-attr]
                 self._joined(queue, items, duplicates)
+        elif kind is Returned:
+            ended = record.queue, record.reason  # type: ignore[union-attr]
+            self.returned[ended] = self.returned.get(ended, 0) + len(record.counters)  # type: ignore[union-attr]
         elif kind is Claimed:
             self._claim_end = position + 1
         if self.shard.alarms:

@@ -26,10 +26,12 @@ from headrace.core.commands import (
     AnyOutcome,
     EndSession,
     PopDone,
+    QueueStats,
     Refused,
     Request,
 )
 from headrace.core.errors import HeadraceError, OutcomeUnknown, Unavailable
+from headrace.core.items import ENTRY_ID
 from headrace.core.limits import MIB, US, Limits
 from headrace.core.ports import DiskFailed, DiskFull
 from headrace.protocols.consumer import Renewal
@@ -212,6 +214,31 @@ class Engine:
                 self._fail_all(Unavailable("the handle was closed while this call waited"))
                 self._let_go()
                 _engines.discard(self)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the next call will be decided on."""
+        return self._usable
+
+    @property
+    def end(self) -> int:
+        """How many records the log has had."""
+        return self._log.end
+
+    def queue_stats(self) -> list[QueueStats]:
+        """The figures of all queues."""
+        with self._lock:
+            return [sub.stats() for _, sub in sorted(self.node.shard.queues.items())]
+
+    def leased_as(self, queue: str, item_id: bytes) -> tuple[int, int] | None:
+        """The epoch and the receipt under which an item is leased now; a scan of the leases."""
+        with self._lock:
+            shard = self.node.shard
+            sub = shard.queues.get(queue)
+            for counter, (entry, _) in sub.leases.items() if sub is not None else ():
+                if entry[ENTRY_ID] == item_id:
+                    return shard.epoch_of(counter) or 0, counter
+            return None
 
     @property
     def syncs(self) -> int:

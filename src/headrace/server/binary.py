@@ -41,6 +41,8 @@ class BinaryDoor:
         self.connections: set[Connection] = set()
         self.refused = 0
         """Connections turned away since the start: too many, a wrong token, a broken protocol."""
+        self.on_turn: Callable[[float, int], None] | None = None
+        """Told of each turn that decided something: how long it took, and on how many requests."""
         self._requests: list[Request] = []
         self._cancelled: list[Ref] = []
         self._dirty: list[Connection] = []
@@ -99,6 +101,7 @@ class BinaryDoor:
         if self._requests or self._cancelled:
             requests, self._requests = self._requests, []
             cancelled, self._cancelled = self._cancelled, []
+            began = monotonic()
             try:
                 must_sync = self.engine.decide_many(requests, cancelled)
             except HeadraceError as error:
@@ -107,6 +110,8 @@ class BinaryDoor:
             else:
                 if must_sync:
                     self._sync()
+            if self.on_turn is not None:
+                self.on_turn(monotonic() - began, len(requests))
         dirty, self._dirty = self._dirty, []
         for connection in dirty:
             connection.flush()

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headrace.core.access import Access
 from headrace.core.errors import Forbidden
-from headrace.server import pq, rest, shapes
+from headrace.server import pq, rest
 from headrace.server.access import Tokens
 from headrace.server.asking import Asker
 from headrace.server.binary import BinaryDoor
@@ -95,44 +95,40 @@ class Guard:
             nonlocal received, is_complete
             if is_complete:
                 return await receive()
-            async with asyncio.timeout(self._limits.body_seconds):
-                message = await receive()
+            try:
+                async with asyncio.timeout(self._limits.body_seconds):
+                    message = await receive()
+            except TimeoutError:
+                raise rest.TooSlow(f"the body did not arrive within {self._limits.body_seconds:g} s") from None
             received += len(message.get("body", b""))
             is_complete = not message.get("more_body", False)
             if received > self._body_bytes:
-                raise _TooLarge
+                raise self._too_large()
             return message
 
-        try:
-            await self._app(scope, bounded, send)
-        except _TooLarge:
-            await _too_large(self._body_bytes)(scope, receive, send)
-        except TimeoutError:
-            text = f"the body did not arrive within {self._limits.body_seconds:g} s"
-            await _failed(408, "Invalid", text)(scope, receive, send)
+        await self._app(scope, bounded, send)
+
+    def _too_large(self) -> rest.TooLarge:
+        return rest.TooLarge(f"the body is larger than the {self._body_bytes:,} bytes that are taken")
 
     def _refusal(self, headers: dict[bytes, str]) -> Response | None:
         host = _host_name(headers.get(b"host", ""))
         if host not in self._hosts and not _is_address(host):
-            return _failed(
+            return rest.failed(
                 403, "Forbidden", f"this node is not called {host!r}: allow the name with --allow-host, or use another"
             )
         origin = headers.get(b"origin")
         if origin is not None and _host_name(origin.partition("://")[2]) != host:
-            return _failed(403, "Forbidden", f"requests from pages of {origin!r} are not taken")
+            return rest.failed(403, "Forbidden", f"requests from pages of {origin!r} are not taken")
         if headers.get(b"sec-fetch-site", "none") not in ("none", "same-origin"):
-            return _failed(403, "Forbidden", "requests from other pages are not taken")
+            return rest.failed(403, "Forbidden", "requests from other pages are not taken")
         length = headers.get(b"content-length", "0")
         if length.isdecimal() and int(length[:20]) > self._body_bytes:
-            return _too_large(self._body_bytes)
+            return rest.failure(self._too_large())
         return None
 
 
-class _TooLarge(Exception):
-    """More came than is taken."""
-
-
-class Server(uvicorn.Server):
+class Server(uvicorn.Server):  # type: ignore[misc]
     """uvicorn, without its hold on the process's signals."""
 
     @contextlib.contextmanager
@@ -143,7 +139,7 @@ class Server(uvicorn.Server):
 def make_server(app: ASGIApp, *, limits: ServerLimits, host: str, port: int, tls: tuple[str, str] | None) -> Server:
     """A server for the app, to be run by `serve` in the node's loop."""
 
-    class Protocol(H11Protocol):
+    class Protocol(H11Protocol):  # type: ignore[misc]
         """Hangs up on whoever takes too long over a header."""
 
         def connection_made(self, transport: Any) -> None:
@@ -202,16 +198,8 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _failed(status: int, kind: str, text: str) -> Response:
-    return JSONResponse(msgspec.to_builtins(shapes.Failure(kind, text)), status)
-
-
-def _too_large(body_bytes: int) -> Response:
-    return _failed(413, "Invalid", f"the body is larger than the {body_bytes:,} bytes that are taken")
-
-
 async def _http_failure(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        return _failed(405, "Invalid", f"{request.url.path} has no method {request.method}")
-    return _failed(error.status_code, "Invalid", f"there is no path {request.url.path}; see /openapi.json")
+        return rest.failed(405, "Invalid", f"{request.url.path} has no method {request.method}")
+    return rest.failed(error.status_code, "Invalid", f"there is no path {request.url.path}; see /openapi.json")

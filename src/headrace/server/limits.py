@@ -20,7 +20,5 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long a connection may take to say who it is, and a request its header."""
     body_seconds: float = 60.0
     """How long a request may take to arrive."""
-    json_depth: int = 32
-    """How deep JSON may be nested."""
     header_bytes: int = 32 << 10
     """The header of a REST request."""

@@ -41,7 +41,8 @@ class Metrics:
 
     def text(self) -> bytes:
         """The exposition."""
-        return generate_latest(self._registry)
+        text: bytes = generate_latest(self._registry)
+        return text
 
     def _on_turn(self, seconds: float, requests: int) -> None:
         self.turn_seconds.observe(seconds)
@@ -69,7 +70,7 @@ class Metrics:
         returned = CounterMetricFamily(
             "headrace_leases_returned", "Leases that ended without a commit, by reason.", labels=["queue", "reason"]
         )
-        for (queue, reason), count in sorted(engine.node.shard.returned.items()):
+        for (queue, reason), count in sorted(engine.node.returned.items()):
             returned.add_metric([queue, reason], count)
         yield returned
         yield CounterMetricFamily("headrace_syncs", "Syncs of the log.", value=engine.syncs)
@@ -88,5 +89,5 @@ class Metrics:
 def _family(kind: Any, name: str, text: str, queues: list[QueueStats], field: str) -> Metric:
     family: Metric = kind(name, text, labels=["queue"])
     for stats in queues:
-        family.add_metric([stats.queue], getattr(stats, field))  # type: ignore[attr-defined]
+        family.add_metric([stats.queue], getattr(stats, field))
     return family

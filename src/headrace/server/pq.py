@@ -1,8 +1,8 @@
 """The wire contract of paper 004's authors, under `/pq/{queue}/…`: clients of theirs need only another base address.
 
-An item is `{"key": {"priority": …, "uuid": "…"}, "message": "<base64>"}`, a key its inner object; an empty queue answers
-200 with an empty body. Their commits and aborts name an id and no receipt, so they are not fenced: a client whose lease
-has expired may settle the lease of whoever holds the item now.
+An item is `{"key": {"priority": …, "uuid": "…"}, "message": "<base64>"}`, a key its inner object; an empty queue
+answers 200 with an empty body. Their commits and aborts name an id and no receipt, so they are not fenced: a client
+whose lease has expired may settle the lease of whoever holds the item now.
 """
 
 from __future__ import annotations

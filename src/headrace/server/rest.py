@@ -286,10 +286,23 @@ def routes(asker: Asker, access_of: Callable[[Request], Access]) -> list[Route]:
     ]
 
 
+class TooLarge(Invalid):
+    """More came than is taken."""
+
+
+class TooSlow(Invalid):
+    """It did not come in time."""
+
+
 def failure(error: HeadraceError) -> Response:
     """An error as a response."""
-    body = shapes.Failure(type(error).__name__, str(error))
-    return JSONResponse(msgspec.to_builtins(body), outward(error).http_status)
+    if isinstance(error, TooLarge | TooSlow):
+        return failed(413 if isinstance(error, TooLarge) else 408, Invalid.__name__, str(error))
+    return failed(outward(error).http_status, type(error).__name__, str(error))
+
+
+def failed(status: int, kind: str, sentence: str) -> Response:
+    return JSONResponse(msgspec.to_builtins(shapes.Failure(kind, sentence)), status)
 
 
 def _endpoint(

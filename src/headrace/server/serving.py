@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import ipaddress
 import os
+import socket
 import ssl
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -27,6 +29,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 7420
     """The binary door; 0 lets the system choose."""
+    rest_port: int | None = None
+    """The REST door: one above the binary one unless told; 0 lets the system choose."""
+    allow_hosts: tuple[str, ...] = ()
+    """Names besides its own by which the REST door may be called."""
     durability: Durability = "fsync"
     certificate: str | None = None
     """The file of the TLS certificate and what leads up to it, in PEM."""
@@ -48,6 +54,9 @@ class Serving:
         self._servers: list[asyncio.Server] = []
         self.binary: BinaryDoor | None = None
         self.port = 0
+        self.rest_port = 0
+        self._rest: Any = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Open the doors."""
@@ -70,16 +79,48 @@ class Serving:
         self._servers.append(server)
         self.port = server.sockets[0].getsockname()[1]
         await self._listen_locally(self.binary.local_protocol)
+        await self._serve_rest(self.binary)
 
     async def close(self) -> None:
         """Close the doors, then the node: what was acknowledged is safe."""
         for server in self._servers:
             server.close()
+        if self._rest is not None:
+            self._rest.should_exit = True
+        await asyncio.gather(*self._tasks)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(socket_path(self.settings.at))
         if self.binary is not None:
             await self.binary.close()
         await asyncio.get_running_loop().run_in_executor(None, self.engine.close)
+
+    async def _serve_rest(self, door: BinaryDoor) -> None:
+        """REST needs more than the core install: without that the binary door stands alone."""
+        settings = self.settings
+        try:
+            from headrace.server.http import make_app, make_server
+        except ModuleNotFoundError as error:
+            if settings.rest_port is not None:
+                raise Unavailable(f"REST needs {error.name}: pip install 'headrace[server]'") from error
+            return
+        assert self.tokens is not None
+        port = settings.rest_port
+        if port is None:
+            port = self.port + 1 if settings.port else 0
+        try:
+            listening = socket.create_server(
+                (settings.host, port), family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET, backlog=1024
+            )
+        except OSError as error:
+            raise Unavailable(
+                f"port {port} of {settings.host} cannot be listened on for REST: {error.strerror}; choose another"
+            ) from error
+        self.rest_port = listening.getsockname()[1]
+        hosts = frozenset({"localhost", settings.host.lower(), *map(str.lower, settings.allow_hosts)})
+        tls = (settings.certificate, settings.private_key) if settings.certificate and settings.private_key else None
+        app = make_app(door, self.tokens, limits=settings.server_limits, hosts=hosts)
+        self._rest = make_server(app, limits=settings.server_limits, host=settings.host, port=port, tls=tls)
+        self._tasks.append(asyncio.get_running_loop().create_task(self._rest.serve(sockets=[listening])))
 
     async def _listen_locally(self, protocol: Callable[[], asyncio.Protocol]) -> None:
         """The directory's own socket, for whoever may read and write the directory as its owner does."""
