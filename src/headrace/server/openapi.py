@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from typing import Any, Final
 
 import msgspec
 
-import headrace
 from headrace.core.limits import QueueSettings
 from headrace.server import shapes
 from headrace.server.rest import ITEMS, OPERATIONS, RAW, Operation
@@ -54,7 +54,7 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Headrace",
-            "version": headrace.__version__,
+            "version": version("headrace"),
             "description": "A durable priority work queue. Adds without a session are safe to repeat only with a key.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
