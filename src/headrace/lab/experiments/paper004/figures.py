@@ -52,7 +52,14 @@ def at(scale: Scale, *, quick: Any, paper: Any) -> Any:
 
 def distribution(scale: Scale) -> Experiment:
     start = grid(nodes=20, backlog=10_000, pops=10_000, warmup=0, histogram=100, draw=["replace", "distinct"])
-    grown = grid(nodes=20, backlog=10_000, pops=at(scale, quick=20_000, paper=200_000), histogram=100, keys="growing")
+    grown = grid(
+        nodes=20,
+        backlog=10_000,
+        pops=at(scale, quick=20_000, paper=200_000),
+        histogram=100,
+        draw="replace",
+        keys="growing",
+    )
     return experiment(start + grown, replications=at(scale, quick=5, paper=50))
 
 
@@ -66,11 +73,13 @@ def draw_distribution(results: Results) -> Picture:
         if held and held[-1] <= 60:
             middles.append(sum(held) / len(held))
             shares.append(count / theirs["total"] / len(held))
-    ours = results.mapping("share_at", draw="replace")
-    style.measured(axis, "measured, with replacement", [(int(rank), share) for rank, share in ours.items()][:61])
+    for series, keys in enumerate(("uniform", "growing")):
+        ours = results.mapping("share_at", draw="replace", keys=keys)
+        points = [(int(rank), share) for rank, share in ours.items() if int(rank) <= 60]
+        style.measured(axis, f"measured, {keys} keys", points, series=series)
     survival = [1.0, *islice(relaxed_law.survival(20, 2, distinct=False), 61)]
     style.modelled(axis, "law, growing keys", range(61), [a - b for a, b in pairwise(survival)], series=1)
-    style.printed(axis, "authors' run", middles, shares)
+    style.printed(axis, "authors' run, uniform keys", middles, shares)
     style.legend(figure, axis)
     return figure
 
@@ -102,7 +111,7 @@ def draw_backlog(results: Results) -> Picture:
             runs = [row for row in recorded("004")["fig3"] if _RECORDED_AS[row["add"], row["pop"]] == label]
             if runs:
                 places, values = [row["lag"] for row in runs], [row[theirs] for row in runs]
-                style.printed(axis, f"authors: {label}", places, values, series=series)
+                style.printed(axis, _one_name(series), places, values, series=series)
         axis.set_yscale("symlog", linthresh=10)
         axis.set_ylim(bottom=0)
     style.legend(figure, axes[0])
@@ -124,7 +133,7 @@ def draw_node_counts(results: Results) -> Picture:
     laws = [_law(count, 10) for count in counts]
     for series, (metric, theirs) in enumerate(LEVELS):
         style.measured(axis, metric, results.series(metric, over="nodes"), series=series)
-        style.modelled(axis, f"{metric}, law", counts, [law[metric] for law in laws], series=series)
+        style.modelled(axis, "law" if series == 0 else "_", counts, [law[metric] for law in laws], series=series)
         _draw_recorded(axis, "fig4", "n", theirs, series=series)
     style.legend(figure, axis)
     return figure
@@ -142,7 +151,7 @@ def draw_peek_counts(results: Results) -> Picture:
     laws = [_law(100, count) for count in counts]
     for series, (metric, theirs) in enumerate(LEVELS):
         style.measured(axis, metric, results.series(metric, over="peeks"), series=series)
-        style.modelled(axis, f"{metric}, law", counts, [law[metric] for law in laws], series=series)
+        style.modelled(axis, "law" if series == 0 else "_", counts, [law[metric] for law in laws], series=series)
         _draw_recorded(axis, "fig5", "pop", theirs, series=series)
     axis.set_xscale("log")
     axis.set_yscale("symlog", linthresh=1)
@@ -159,9 +168,12 @@ def _law(nodes: int, peeks: int) -> dict[str, float]:
 
 def _draw_recorded(axis: Axes, figure: str, over: str, level: str, *, series: int) -> None:
     runs = recorded("004")[figure]
-    style.printed(
-        axis, f"{level}, authors' run", [row[over] for row in runs], [row[level] for row in runs], series=series
-    )
+    style.printed(axis, _one_name(series), [row[over] for row in runs], [row[level] for row in runs], series=series)
+
+
+def _one_name(series: int) -> str:
+    """The authors' runs have one entry in a legend: their colours are those of ours."""
+    return "authors' runs" if series == 0 else "_"
 
 
 # Figures 6 and 7
@@ -189,7 +201,7 @@ def draw_crowded(results: Results) -> Picture:
 
 
 def draw_crowded_with_second(results: Results) -> Picture:
-    scan = ("second best by the forgetful scan, as recorded", {"policy": "top-two-scan", "interleave": "lockstep"})
+    scan = ("second best as in the recorded runs", {"policy": "top-two-scan", "interleave": "lockstep"})
     return _draw_crowds(
         results, "fig7", (scan, ("second best as worded", {"policy": "top-two", "interleave": "lockstep"}))
     )
@@ -210,12 +222,15 @@ def _draw_crowds(results: Results, theirs: str, panels: tuple[tuple[str, dict[st
     return figure
 
 
-def agreement(results: Results, figure: str, over: str, ours: str, **where: Any) -> dict[str, Estimate]:
-    """For each level, our mean over the points of a figure, over that of the authors' recorded runs."""
+def agreement(
+    results: Results, figure: str, over: str, ours: str, *, least: int = 1, **where: Any
+) -> dict[str, Estimate]:
+    """For each level, our mean over the points of a figure from `least` on, over that of the authors' runs."""
     found = {}
     for metric, theirs in LEVELS:
         measured = dict(results.series(metric, over=ours, **where))
-        pairs = [(measured[row[over]], row[theirs]) for row in recorded("004")[figure] if row[over] in measured]
+        runs = [row for row in recorded("004")[figure] if row[over] >= least and row[over] in measured]
+        pairs = [(measured[row[over]], row[theirs]) for row in runs]
         total = sum(value for _, value in pairs)
         spread = sum((estimate.half_width or 0.0) ** 2 for estimate, _ in pairs) ** 0.5
         found[metric] = Estimate(sum(estimate.value for estimate, _ in pairs) / total, spread / total)
@@ -229,8 +244,8 @@ FIGURES = (
         source="figure 2",
         experiment=distribution,
         draw=draw_distribution,
-        caption="20 nodes, 2 peeks with replacement, backlog 10,000, from a fresh fill. The authors' bins hold one or "
-        "two ranks each, and are drawn as the share of one.",
+        caption="20 nodes, 2 peeks with replacement, backlog 10,000; uniform keys from a fresh fill. The authors' "
+        "bins hold one or two ranks each, and are drawn as the share of one.",
     ),
     Figure(
         name="004-fig3",
