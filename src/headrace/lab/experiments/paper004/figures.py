@@ -76,10 +76,10 @@ def draw_distribution(results: Results) -> Picture:
     for series, keys in enumerate(("uniform", "growing")):
         ours = results.mapping("share_at", draw="replace", keys=keys)
         points = [(int(rank), share) for rank, share in ours.items() if int(rank) <= 60]
-        style.measured(axis, f"measured, {keys} keys", points, series=series)
+        style.measured(axis, f"{keys} keys", points, series=series)
     survival = [1.0, *islice(relaxed_law.survival(20, 2, distinct=False), 61)]
-    style.modelled(axis, "law, growing keys", range(61), [a - b for a, b in pairwise(survival)], series=1)
-    style.printed(axis, "authors' run, uniform keys", middles, shares)
+    style.modelled(axis, "law, growing", range(61), [a - b for a, b in pairwise(survival)], series=1)
+    style.printed(axis, "authors' run, uniform", middles, shares)
     style.legend(figure, axis)
     return figure
 
@@ -88,12 +88,12 @@ def draw_distribution(results: Results) -> Picture:
 
 STRATEGIES = {
     "no peek": {"peeks": 1, "place": "random"},
-    "peek before add: fewest ahead": {"peeks": 1, "place": "peek-fewest-ahead"},
-    "peek before pop": {"peeks": 2, "place": "random"},
-    "peek before add: best top": {"peeks": 1, "place": "peek-best-top"},
-    "peek before add: worst top": {"peeks": 1, "place": "peek-worst-top"},
+    "before add: fewest ahead": {"peeks": 1, "place": "peek-fewest-ahead"},
+    "before pop": {"peeks": 2, "place": "random"},
+    "before add: best top": {"peeks": 1, "place": "peek-best-top"},
+    "before add: worst top": {"peeks": 1, "place": "peek-worst-top"},
 }
-_RECORDED_AS = {(1, 1): "no peek", (2, 1): "peek before add: fewest ahead", (1, 2): "peek before pop"}
+_RECORDED_AS = {(1, 1): "no peek", (2, 1): "before add: fewest ahead", (1, 2): "before pop"}
 
 
 def backlog(scale: Scale) -> Experiment:
