@@ -83,8 +83,8 @@ CLAIMS = (
         },
         expect=about(1, within=0.1),
         why_not=(
-            "It still grows by a seventh from 40,000 to 90,000 where only the add peeks. Without a choice at the pop the "
-            "error also grows with the run itself; all runs have 10,000 pops here."
+            "It still grows by a seventh from 40,000 to 90,000 where only the add peeks. Without a choice at the pop "
+            "the error also grows with the run itself; all runs have 10,000 pops here."
         ),
     ),
     Claim(
