@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headrace.core.errors import Damaged, Invalid
+from headrace.core.errors import Damaged, Invalid, Unavailable
 from headrace.spark.engine.table import SCHEMA, Table
 from headrace.spark.plan.results import Row
 
@@ -59,3 +59,14 @@ def test_a_part_cut_short_by_a_crash_is_not_seen(tmp_path: Path) -> None:
     assert table.read("1+a") == [row(1)]
     table.finish(table.read("1+a"))
     assert [path.name for path in tmp_path.iterdir()] == ["test.parquet"]
+
+
+def test_a_table_is_computed_by_one_run_at_a_time(tmp_path: Path) -> None:
+    table = Table(tmp_path, "test")
+    with table.held():
+        with pytest.raises(Unavailable, match="another run is computing"), Table(tmp_path, "test").held():
+            pass
+        table.add([row(1)])
+        table.finish(table.read("1+a"))
+    with table.held():
+        assert table.read("1+a") == [row(1)]

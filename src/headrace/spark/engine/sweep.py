@@ -52,14 +52,15 @@ def sweep(
     def tell() -> None:
         watch(ledger.progress(elapsed_seconds=time.monotonic() - start))
 
-    runs = ledger.open(table.read(ledger.version))
-    tell()
-    if runs:
-        session.ship(["headrace", experiment.kernel.split(".")[0]])
-        _drive(session, ledger, table, runs, tell)
-    swept = Swept(ledger.results(), tuple(ledger.failures), ledger.computed)
-    if swept.results.rows:
-        table.finish(swept.results.rows)
+    with table.held():
+        runs = ledger.open(table.read(ledger.version))
+        tell()
+        if runs:
+            session.ship(["headrace", experiment.kernel.split(".")[0]])
+            _drive(session, ledger, table, runs, tell)
+        swept = Swept(ledger.results(), tuple(ledger.failures), ledger.computed)
+        if swept.results.rows:
+            table.finish(swept.results.rows)
     return swept
 
 

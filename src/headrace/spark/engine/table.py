@@ -7,11 +7,13 @@ computed it, and rows of different versions are never mixed.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +22,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headrace.core.errors import Damaged, Invalid
+from headrace.core.errors import Damaged, Invalid, Unavailable
 from headrace.spark.plan.results import Row
 
 SCHEMA = pa.schema(
@@ -70,6 +72,17 @@ class Table:
         # A crash between finishing and dropping the parts leaves rows in both.
         return list({(row.point, row.seed, row.metric): row for row in rows}.values())
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else computes this table meanwhile; Unavailable if somebody does already."""
+        self._folder_of_parts.mkdir(parents=True, exist_ok=True)
+        folder = os.open(self._folder_of_parts, os.O_RDONLY)
+        try:
+            _lock(folder, self.path)
+            yield
+        finally:
+            os.close(folder)
+
     def add(self, rows: Sequence[Row]) -> None:
         """Keep rows at once, as a part."""
         self._folder_of_parts.mkdir(parents=True, exist_ok=True)
@@ -101,6 +114,14 @@ class Table:
     def _drop_parts(self) -> None:
         if self._folder_of_parts.exists():
             shutil.rmtree(self._folder_of_parts)
+
+
+def _lock(folder: int, path: Path) -> None:
+    """Take the lock of an open folder; closing it gives the lock back."""
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise Unavailable(f"another run is computing {path}: wait for it, or choose another --out") from error
 
 
 def _write(path: Path, rows: Sequence[Row]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import time
 from collections.abc import Iterator
@@ -48,12 +49,7 @@ def _compile(kernel: Any, order: Order, run: OrderedRun) -> None:
 
 @contextmanager
 def _alone(name: str) -> Iterator[None]:
-    """The only one of this machine and user to be here under this name; where there are no such locks, nothing."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
+    """The only one of this machine and user to be here under this name."""
     with open(folder("locks") / name, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
