@@ -209,3 +209,47 @@ def test_an_item_that_is_held_after_it_expired_is_in_the_snapshot() -> None:
     desk.reboot_from_snapshot()
     assert [entry_body(entry) for entry in desk.shard.queues["q"].held.values()] == [b"b"]
     assert sum(isinstance(record, Added) for record in desk.log.records) == 1
+
+
+def test_a_pop_that_waits_is_served_once_a_decision_that_found_no_room_is_taken_back() -> None:
+    desk = Desk()
+    desk.add(b"a")
+    taken, waiting = Pop(["q"]), Pop(["q"], wait_us=-1)
+    desk.node.handle(desk.now_us, [Request(0, taken), Request(1, waiting)], desk.out)
+    turn(desk.node, FullLog(desk, reserve=False), desk.now_us, desk.out)  # type: ignore[arg-type]
+    desk.pass_time(2)
+    assert bodies(desk.answers[1]) == [b"a"]
+
+
+def held_items(desk: Desk) -> Any:
+    """One dead item, two that are held for want of room among the dead; and the grant that the first died under."""
+    desk.declare(dead_items=1)
+    desk.add(b"a", b"b", b"c")
+    done = desk.pop(3)
+    desk.abort(done, dead=True)
+    assert len(desk.shard.queues["q"].held) == 2
+    return done.batches[0]
+
+
+def test_a_late_commit_of_a_dead_item_makes_room_for_one_that_is_held() -> None:
+    desk = Desk()
+    batch = held_items(desk)
+    desk.ask(Commit("q", batch.epoch, batch.counters[:1]))
+    assert len(desk.shard.queues["q"].dead) == 1
+    assert len(desk.shard.queues["q"].held) == 1
+
+
+def test_held_items_die_when_more_may_be_dead() -> None:
+    desk = Desk()
+    held_items(desk)
+    desk.declare(dead_items=10)
+    assert len(desk.shard.queues["q"].dead) == 3
+
+
+def test_a_purge_decided_with_a_revival_leaves_the_same_live_and_recovered() -> None:
+    desk = Desk()
+    held_items(desk)
+    together(desk, Revive("q"), Purge("q", queued=True))
+    live = desk.shard.queues["q"].stats()
+    desk.reboot()
+    assert desk.shard.queues["q"].stats() == live

@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("headrace.cli.mending:verify", "Read every file, and say what is right and what is wrong."),
     "repair": ("headrace.cli.mending:repair", "Set damaged parts aside, so that the directory opens again."),
     "bench": ("headrace.cli.bench:bench", "Measure what this machine does in a second."),
+    "sim": ("headrace.cli.sim:sim", "Try to break the node and its store, by seeds, in virtual time."),
     "demo": ("headrace.cli.demo:demo", "Kill a queue under load again and again, and show that nothing is lost."),
     "simulate": ("headrace.cli.simulate:simulate", "Run one simulation here and print what it measured."),
     "model": ("headrace.cli.model:model", "Solve a model and print what it predicts."),

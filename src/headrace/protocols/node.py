@@ -454,8 +454,8 @@ class Node:
                         again_us = now_us - self.stalled_us + TICK_US
                         self.deadlines.prolong(again_us, record.counters, sub.name)
                     sub.release([sub.former[n] for n in record.counters if n in sub.former], wall_us)
-                    for queue, _, items, duplicates in record.added if isinstance(record, Committed) else ():
-                        adding.unreserve(self, queue, items, duplicates)
+                    for target, _, items, duplicates in record.added if isinstance(record, Committed) else ():
+                        adding.unreserve(self, target, items, duplicates)
                 case Leased():
                     for repeat in self.naming.pop((record.queue, record.name), ()):
                         self.refuse(repeat, _RESERVE_FULL, out)
@@ -475,6 +475,8 @@ class Node:
                     sub.release(record.queued_seqs, wall_us)
                 case _:
                     pass
+            if queue is not None and (self.pops.waits(queue) or self.adds.waits(queue)):
+                self._try_again(now_us, queue)
             if more:
                 continue
             self._parts.pop(ref, None)
@@ -486,9 +488,11 @@ class Node:
                 self.refuse(ref, _RESERVE_FULL, out)
 
     def _try_again(self, now_us: int, queue: str) -> None:
-        """What time asked for could not be written: look again in a while."""
-        self._alarms[queue] = now_us + TICK_US
-        self._set_timer(now_us + TICK_US, "queue", queue)
+        """What time or somebody waiting asked for could not be written: look again in a while."""
+        again_us = now_us + TICK_US
+        if again_us < self._alarms.get(queue, again_us + 1):
+            self._alarms[queue] = again_us
+            self._set_timer(again_us, "queue", queue)
 
     # -- timers ----------------------------------------------------------------------------------------------------
 
@@ -523,6 +527,8 @@ class Node:
             self.arm(now_us, sub)
         if self.pops.waits(queue):
             popping.serve(self, now_us, queue, out)
+        if self.adds.waits(queue):
+            adding.serve(self, now_us, queue, out)
 
     def _on_sessions_timer(self, now_us: int, key: None, out: Effects) -> None:
         horizon_us = self.wall_us(now_us) - self.limits.session_silence_us

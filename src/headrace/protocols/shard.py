@@ -211,7 +211,7 @@ class Shard:
 
     def _committed(self, record: Committed) -> AnyOutcome:
         sub = self.queues.get(record.queue) or self.queue(record.queue)
-        sub.on_committed(record.counters)
+        sub.on_committed(record.counters, record.at_us)
         if not record.added and not record.refused:
             return SETTLED
         for queue, first_seq, items, duplicates in record.added:
@@ -239,7 +239,7 @@ class Shard:
         return CountDone(self.queue(record.queue).on_purged(record.queued_seqs, record.dead_seqs, record.at_us))
 
     def _declared(self, record: Declared) -> AnyOutcome:
-        self.queue(record.queue).set(record.settings)
+        self.queue(record.queue).on_declared(record.settings, record.at_us)
         return DONE
 
     def _dropped(self, record: Dropped) -> AnyOutcome:

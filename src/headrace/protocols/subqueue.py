@@ -131,6 +131,11 @@ class Subqueue:
         self.pending_items = 0
         self.pending_bytes = 0
 
+    def on_declared(self, settings: QueueSettings, at_us: int) -> None:
+        """Take new settings; there may be room for more of the dead."""
+        self.set(settings)
+        self._bury_held(at_us)
+
     def set(self, settings: QueueSettings) -> None:
         """Take new settings; part of the fold."""
         self.settings = settings
@@ -352,7 +357,7 @@ class Subqueue:
             return entries, [1] * len(entries)
         return entries, [self._begin_attempt(seq) for seq in seqs]
 
-    def on_committed(self, counters: list[int]) -> None:
+    def on_committed(self, counters: list[int], at_us: int) -> None:
         """Remove the items."""
         if len(counters) == 1 and counters[0] in self.leases and not (self.names or self.stories):
             entry, _ = self.leases.pop(counters[0])
@@ -366,6 +371,7 @@ class Subqueue:
             late = [counter for counter, pair in zip(counters, settled, strict=True) if pair is None]
             entries = [pair[0] for pair in settled if pair is not None] + list(self._commit_late(late))
             self.stirred.clear()
+            self._bury_held(at_us)
         else:
             entries = [pair[0] for pair in settled]  # type: ignore[index]
         if self.names:
@@ -531,16 +537,19 @@ class Subqueue:
         for seq in self._held_seqs():
             if len(self.dead) >= self.settings.dead_items:
                 return
-            entry = self.held.pop(seq, None) if self.loading is None else self.loading.pop(seq, None)
+            entry = self.held.pop(seq, None)
+            if entry is None:  # recovery holds all that is queued in one place, and a decision may have set it aside
+                entry = self._take(seq)
             if entry is not None:
                 story = self.stories[seq]
                 story.held = False
                 self._die(seq, entry, story.former[-1].reason if story.former else "expired", at_us)
 
     def _held_seqs(self) -> list[int]:
-        if self.loading is None:
-            return sorted(self.held)
-        return sorted(seq for seq, story in self.stories.items() if story.held and seq in self.loading)
+        if self.loading is not None:
+            return sorted(seq for seq, story in self.stories.items() if story.held and seq in self.loading)
+        set_aside = [seq for seq in self.reserved if (story := self.stories.get(seq)) is not None and story.held]
+        return sorted([*self.held, *set_aside])
 
     def _tell(self, story: Story, seq: int, attempt: Attempt) -> None:
         story.leases += 1

@@ -41,7 +41,8 @@ class Damage:
         assert self._flipped is not None
         process.disk.flip(*self._flipped)
         process.world.tell(lambda: f"flipped a bit: {self._flipped}")
-        process.on_damage = self._mend
+        if deed.file == "log":
+            process.on_damage = self._mend  # a damaged snapshot has an older one in its place, and stays as it is
 
     def _mend(self, error: Damaged) -> None:
         """The damage was found: turn the bit back."""

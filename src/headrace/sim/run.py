@@ -61,6 +61,8 @@ class Run:
         self.world = World(f"{plan.scenario}/{plan.seed}", story=story)
         self.checker = Checker(self.world, plan.limits, self.verdict)
         self.requests = 0
+        self._left: dict[str, int] = {}
+        """What the node said last that it holds, by queue."""
         self._of_ref: dict[int, Client] = {}
         disk = SimDisk(self.world.stream("disk"), capacity_bytes=plan.disk_bytes, fired=self.faults)
         self.process = Process(self.world, disk, self, self.checker, limits=plan.limits, pace=plan.pace)
@@ -191,6 +193,8 @@ class Run:
 
     def on_answer(self, request: c.Request, outcome: c.AnyOutcome) -> None:
         self.world.tell(lambda: f"{request.session.decode()} is answered {request.number}: {outcome}")
+        if isinstance(outcome, c.StatsDone):
+            self._left = {stats.queue: stats.queued + stats.leased + stats.dead for stats in outcome.queues}
         client = self._of_ref.pop(request.ref)
         if not client.on_answer(request, outcome):
             self.faults["lost_answer"] += 1
@@ -219,7 +223,7 @@ class Run:
         if self._drainer.pending:
             self.verdict.broken(v.LIVENESS, world.now_us, f"requests are not answered: {self._drainer.pending}")
         self._ask_alone(c.ListQueues())
-        self.checker.drained()
+        self.checker.drained(self._left)
         self.checker.check_fold(state_of(process.shard), state_of_log(self.checker.records(), self.plan.limits))
 
     def _drain_once(self, *, late: bool) -> None:

@@ -74,7 +74,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "disk": Scenario(
         "a disk that fills up, fails in writes and syncs, and loses the power besides",
         EVERYDAY,
-        {"fail_disk": 0.012, "fill_disk": 0.012, "crash": 0.005},
+        {"fail_disk": 0.012, "fill_disk": 0.012, "crash": 0.005, "kill": 0.008},
     ),
     "damage": Scenario(
         "bits that turn over in what was synced: found, never cut",
@@ -211,10 +211,10 @@ class _Maker:
                 return s.StepClock(round(rng.choice((-60, -5, -0.3, 0.3, 5, 60, 600)) * US))
             case "fail_disk":
                 rates = {
-                    field: rng.choice((0.05, 0.3))
+                    field: rng.choice((0.02, 0.1))
                     for field in rng.sample(("write_error", "short_write", "sync_error", "create_error"), 2)
                 }
-                return s.FailDisk(DiskFaults(**rates), round(rng.uniform(0.05, 2) * US))
+                return s.FailDisk(DiskFaults(**rates), round(rng.uniform(0.05, 1) * US))
             case "fill_disk":
                 return s.FillDisk(rng.choice((0, 2000, 10_000, 40_000)), round(rng.uniform(0.1, 5) * US))
             case _:

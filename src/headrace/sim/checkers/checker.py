@@ -6,7 +6,7 @@ An answer counts from the moment the node gives it, whether or not it reaches an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from headrace.core.items import ENTRY_ID, ITEM_ID
 from headrace.core.limits import US, Limits
 from headrace.core.records import AnyRecord
 from headrace.sim.checkers import verdict as v
-from headrace.sim.checkers.model import COMMITTED, DEAD, HERE, LEASED, QUEUED, Model, Thing, show
+from headrace.sim.checkers.model import COMMITTED, HERE, Model, Thing, show
 from headrace.sim.checkers.views import Views
 from headrace.sim.world import World
 
@@ -232,7 +232,11 @@ class Checker:
         refused = dict(outcome.refused)
         for counter in command.counters:
             if counter not in refused:
-                lease_us = command.lease_us or self._lease_us.get(counter, (0, 0))[1]
+                lease = self.model.leases.get(counter)
+                if lease is not None and lease[1].detached and not command.lease_us:
+                    lease_us = 0  # what is left of it goes by the wall clock
+                else:
+                    lease_us = command.lease_us or self._lease_us.get(counter, (0, 0))[1]
                 self._lease_us[counter] = self.world.now_us, lease_us
 
     # -- recoveries --------------------------------------------------------------------------------------------------
@@ -255,7 +259,8 @@ class Checker:
             if leased.detached:
                 self._lease_us[counter] = now_us, 0  # its period goes by the wall clock, boots or not
             else:
-                self._lease_us[counter] = now_us, self._lease_us[counter][1]
+                period_us = min(leased.lease_us, self._lease_us[counter][1])  # an extension may not be logged
+                self._lease_us[counter] = now_us, period_us
 
     def died(self) -> None:
         """The process is gone, and a pause of it with it."""
@@ -313,12 +318,13 @@ class Checker:
     def _is_for(thing: Thing, command: c.Pop) -> bool:
         return command.at_least is None or thing.priority <= command.at_least
 
-    def drained(self) -> None:
-        """All faults are over and clients have emptied every queue: nothing may be left."""
-        left = [thing for thing in self.model.by_id.values() if thing.state in HERE]
-        for thing in left:
-            kind = v.LOST if thing.state in (QUEUED, LEASED, DEAD) else v.LEDGER
-            self._report(kind, f"{show(thing.id)} of {thing.queue} never came out again: {self.model.describe(thing)}")
+    def drained(self, left: Mapping[str, int]) -> None:
+        """All faults are over and clients have emptied every queue, but for what the node says is `left`."""
+        for thing in self.model.by_id.values():
+            if thing.state in HERE:
+                kind = v.LIVENESS if left.get(thing.queue) else v.LOST
+                what = self.model.describe(thing)
+                self._report(kind, f"{show(thing.id)} of {thing.queue} never came out again: {what}")
 
     def check_fold(self, of_state: Any, of_log: Any) -> None:
         """Two ways to the same state: from what is in memory or a snapshot, and from the log."""

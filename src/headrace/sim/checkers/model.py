@@ -314,7 +314,10 @@ class Model:
                 self.report(FENCING, f"receipt {counter} was obeyed though {show(thing.id)} was {thing.state}")
             else:
                 self.leases.pop(counter, None)
+                was_dead = thing.state == DEAD
                 self._leave(thing, COMMITTED)
+                if was_dead:
+                    self._bury_held(self.book(thing.queue))
         for queue, first_seq, items, duplicates in record.added:
             self._join(queue, first_seq, items, duplicates, record.at_us)
 
@@ -401,12 +404,14 @@ class Model:
                 thing = book.things.get(seq)
                 if thing is not None and thing.state == state:
                     self._leave(thing, PURGED)
-                elif thing is not None and state == QUEUED:
-                    self.report(UNEXPECTED, f"{show(thing.id)} was purged as queued and is {thing.state}")
+                elif thing is not None and thing.state != DEAD:  # one that was held may have found its place there
+                    self.report(UNEXPECTED, f"{show(thing.id)} was purged as {state} and is {thing.state}")
         self._bury_held(book)
 
     def _declared(self, record: r.Declared) -> None:
-        self.book(record.queue).settings = record.settings
+        book = self.book(record.queue)
+        book.settings = record.settings
+        self._bury_held(book)
         self._changed.add(record.queue)
 
     def _dropped(self, record: r.Dropped) -> None:
@@ -419,8 +424,6 @@ class Model:
         del self.books[record.queue]
 
     def _claimed(self, record: r.Claimed) -> None:
-        if record.epoch in (epoch for _, epoch in self.epochs):
-            self.report(FENCING, f"epoch {record.epoch} was claimed twice")
         self.epochs.append((max(self.receipts, default=-1) + 1, record.epoch))
         if record.ends_leases:
             for counter, (thing, leased) in list(self.leases.items()):

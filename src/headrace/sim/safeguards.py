@@ -1,0 +1,244 @@
+"""Each safeguard of node and store, how to take it away, and the invariant that must break without it.
+
+A simulator that finds nothing proves little unless it would have found something. So each safeguard is taken away in
+turn, here and nowhere else, by putting something simpler in the place of what keeps it; and the checkers must then
+object, by the name of the invariant that the safeguard guards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from headrace.core.ports import DiskFailed, DiskFull, Log
+from headrace.protocols.deadlines import Deadlines
+from headrace.protocols.effects import Effects
+from headrace.protocols.node import Node
+from headrace.protocols.ready import Ready
+from headrace.protocols.subqueue import Subqueue
+from headrace.protocols.verbs import adding
+from headrace.sim import process
+from headrace.sim.checkers import verdict as v
+from headrace.sim.disk import SimDisk
+from headrace.sim.process import Process
+from headrace.sim.run import Run
+from headrace.sim.workloads import make_plan
+from headrace.store.log import SyncToken
+from headrace.store.recovery import Recovery
+from headrace.store.snapshot import SnapshotWriter
+
+SEEDS: Final = range(400)
+"""Where a safeguard's absence must have shown."""
+
+_decode = msgspec.msgpack.Decoder().decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class _Replaced:
+    """An attribute of a class or module that is something else for a while."""
+
+    def __init__(self, owner: Any, name: str, stand_in: Callable[..., Any]) -> None:
+        self._owner, self._name, self._stand_in = owner, name, stand_in
+
+    def __enter__(self) -> None:
+        self._original = getattr(self._owner, self._name)
+        setattr(self._owner, self._name, self._stand_in)
+
+    def __exit__(self, *exc_info: object) -> None:
+        setattr(self._owner, self._name, self._original)
+
+
+@dataclass(frozen=True, slots=True)
+class Safeguard:
+    """One safeguard, by what happens without it."""
+
+    name: str
+    invariant: str
+    scenario: str
+    """Where its absence shows soonest."""
+    stand_ins: Callable[[], Sequence[_Replaced]]
+    """What stands in for it."""
+
+    @contextmanager
+    def off(self) -> Iterator[None]:
+        """Without the safeguard."""
+        with ExitStack() as stack:
+            for replaced in self.stand_ins():
+                stack.enter_context(replaced)
+            yield
+
+
+def caught_at(safeguard: Safeguard, seeds: range = SEEDS) -> int | None:
+    """The first seed at which the right invariant breaks without the safeguard."""
+    with safeguard.off():
+        for seed in seeds:
+            if Run(make_plan(safeguard.scenario, seed)).go().verdict.counts[safeguard.invariant]:
+                return seed
+    return None
+
+
+# -- what stands in for each -----------------------------------------------------------------------------------------
+
+
+def _acknowledge_early() -> Sequence[_Replaced]:
+    on_safe = Node.on_safe
+
+    def early(self: Node, position: int, out: Effects) -> None:
+        on_safe(self, self._end, out)
+
+    return [_Replaced(Node, "on_safe", early)]
+
+
+def _forget(kind: str, at: int | None = None) -> Callable[[], Sequence[_Replaced]]:
+    """Leave a kind of part out of snapshots; or, with `at`, empty one field of it."""
+
+    def stand_ins() -> Sequence[_Replaced]:
+        put = SnapshotWriter.put
+
+        def forgetful(self: SnapshotWriter, part: bytes) -> None:
+            fields = _decode(part)
+            if fields[0] == kind:
+                if at is None:
+                    return
+                fields[at] = type(fields[at])()
+                part = _encode(fields)
+            put(self, part)
+
+        return [_Replaced(SnapshotWriter, "put", forgetful)]
+
+    return stand_ins
+
+
+def _obey_stale() -> Sequence[_Replaced]:
+    return [_Replaced(Subqueue, "is_late", lambda self, counter: True)]
+
+
+def _reuse_epochs() -> Sequence[_Replaced]:
+    return [_Replaced(Process, "new_epoch", lambda self: 1)]
+
+
+def _count_stalls() -> Sequence[_Replaced]:
+    on_wake = Node.on_wake
+
+    def unaware(self: Node, now_us: int, wall_us: int, out: Effects, *, due_us: int | None = None) -> None:
+        on_wake(self, now_us, wall_us, out)
+
+    return [_Replaced(Node, "on_wake", unaware)]
+
+
+def _skip_name_syncs() -> Sequence[_Replaced]:
+    return [_Replaced(SimDisk, "sync_names", lambda self: None)]
+
+
+def _cut_damage() -> Sequence[_Replaced]:
+    return [_Replaced(Recovery, "_damage", lambda self, chain: [])]
+
+
+def _go_on_where_it_was_cut() -> Sequence[_Replaced]:
+    return [_Replaced(Recovery, "_seal", lambda self, file, offset: file)]
+
+
+def _grant_unsafe() -> Sequence[_Replaced]:
+    return [_Replaced(Node, "_has_unsafe", lambda self, outcome: False)]
+
+
+def _drop_tombstones() -> Sequence[_Replaced]:
+    def discard(self: Ready, seq: int) -> None:
+        self._size -= 1
+
+    return [_Replaced(Ready, "discard", discard)]
+
+
+def _drop_tombstones_of_snapshots() -> Sequence[_Replaced]:
+    return [_Replaced(Ready, "tombstones", lambda self: set())]
+
+
+def _apply_early() -> Sequence[_Replaced]:
+    def turn(node: Node, log: Log, now_us: int, out: Effects) -> None:
+        while out.records:
+            records, refs = out.records, out.refs
+            out.records, out.refs = [], []
+            node.on_appended(now_us, log.end, records, refs, out)
+            try:
+                log.append(records)
+            except DiskFull:
+                continue
+        node.on_safe(log.safe, out)
+
+    return [_Replaced(process, "turn", turn)]
+
+
+def _trust_failed_syncs() -> Sequence[_Replaced]:
+    def run(self: SyncToken) -> None:
+        for file in (*self.rolled, *([self.last] if self.last is not None else [])):
+            try:
+                file.sync()
+            except DiskFailed:
+                continue
+
+    return [_Replaced(SyncToken, "run", run)]
+
+
+def _keep_without_rewriting() -> Sequence[_Replaced]:
+    return [_Replaced(Recovery, "_rewrite", lambda self, number, file: None)]
+
+
+def _forget_recovered_periods() -> Sequence[_Replaced]:
+    settle = Node._settle_recovered
+
+    def forgetful(self: Node, now_us: int) -> None:
+        settle(self, now_us)
+        self.deadlines = Deadlines()
+
+    return [_Replaced(Node, "_settle_recovered", forgetful)]
+
+
+def _let_everything_in() -> Sequence[_Replaced]:
+    return [_Replaced(adding, "_has_room", lambda sub, items: True)]
+
+
+def _carry_repeats_out() -> Sequence[_Replaced]:
+    return [_Replaced(Node, "_is_first", lambda self, request, out: True)]
+
+
+def _trust_every_snapshot() -> Sequence[_Replaced]:
+    finish = SnapshotWriter.finish
+
+    def finish_and_trim(self: SnapshotWriter) -> int:
+        finish(self)
+        return self.position
+
+    return [_Replaced(SnapshotWriter, "finish", finish_and_trim)]
+
+
+SAFEGUARDS: Final = (
+    Safeguard("acknowledge only after the sync", v.LOST, "crashes", _acknowledge_early),
+    Safeguard("a snapshot holds what is leased", v.LOST, "crashes", _forget("leases")),
+    Safeguard("a snapshot holds what is dead", v.LOST, "leases", _forget("dead")),
+    Safeguard("a snapshot holds the sessions", v.REPEATS, "requests", _forget("sessions")),
+    Safeguard("a snapshot holds the attempts", v.ATTEMPTS, "leases", _forget("stories")),
+    Safeguard("a snapshot holds the keys", v.KEYS, "requests", _forget("queue", 4)),
+    Safeguard("a snapshot holds the names of pops", v.NAMES, "requests", _forget("queue", 5)),
+    Safeguard("a snapshot leaves out what has a tombstone", v.UNEXPECTED, "leases", _drop_tombstones_of_snapshots),
+    Safeguard("an older snapshot can take the place of a damaged one", v.RECOVERY, "damage", _trust_every_snapshot),
+    Safeguard("stale leases are refused", v.FENCING, "leases", _obey_stale),
+    Safeguard("an epoch is never used again", v.FENCING, "crashes", _reuse_epochs),
+    Safeguard("our own stalls expire nobody", v.LEASES, "time", _count_stalls),
+    Safeguard("recovered leases have a period", v.LIVENESS, "leases", _forget_recovered_periods),
+    Safeguard("the directory is synced", v.LOST, "crashes", _skip_name_syncs),
+    Safeguard("damage is not cut as a tail is", v.LOST, "damage", _cut_damage),
+    Safeguard(
+        "a cut segment is sealed, so that no stale frame revives", v.UNEXPECTED, "crashes", _go_on_where_it_was_cut
+    ),
+    Safeguard("a failed sync is fatal", v.RECOVERY, "disk", _trust_failed_syncs),
+    Safeguard("what no mark covers is written again", v.RECOVERY, "disk", _keep_without_rewriting),
+    Safeguard("a grant waits for its item's add to be safe", v.UNEXPECTED, "crashes", _grant_unsafe),
+    Safeguard("what leaves the middle of a run has a tombstone", v.UNEXPECTED, "leases", _drop_tombstones),
+    Safeguard("records are applied once written", v.UNEXPECTED, "disk", _apply_early),
+    Safeguard("a repeat is answered and not carried out", v.REPEATS, "requests", _carry_repeats_out),
+    Safeguard("a queue takes in what it may hold", v.CAPACITY, "storm", _let_everything_in),
+)
