@@ -4,10 +4,10 @@ PY     := $(VENV)/bin/python
 PYTHON ?= python3
 UV     := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test check bench docs lock clean
+.PHONY: demo test check bench coverage docs lock clean
 
 demo: $(VENV)/.core
-	$(VENV)/bin/headrace demo
+	@$(VENV)/bin/headrace demo
 
 test: $(VENV)/.dev
 	$(PY) -m pytest $(ARGS)
@@ -22,6 +22,12 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(PY) -m bench $(ARGS)
+
+# Which branches of the pure rooms the tests take.
+PURE := core protocols store wire
+coverage: $(VENV)/.dev
+	$(PY) -m pytest $(addprefix tests/,$(PURE) sim scenarios server client) $(addprefix --cov=headrace.,$(PURE)) --cov-branch \
+		--cov-report=term-missing:skip-covered
 
 # The pages that are made from the program: docs/commands.md, docs/limits.md.
 docs: $(VENV)/.dev

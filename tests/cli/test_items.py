@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.options import check_directory
-from headrace.core.errors import Gone
 from tests.cli.conftest import Headrace
 
 
@@ -117,8 +115,11 @@ def test_a_misspelt_directory_is_not_made(headrace: Headrace, tmp_path: Path) ->
     assert ran.code == 3
     assert f"there are no queues in '{tmp_path}/dta'" in ran.err
     assert not (tmp_path / "dta").exists()
-    with pytest.raises(Gone):
-        check_directory(str(tmp_path / "dta"))
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").touch()
+    for command in ("queues", "verify", "repair", "pop q"):
+        assert headrace(f"{command} --at {tmp_path}/photos").code == 3
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.png"]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from typing import Any, Final
 import click
 
 from headrace.cli.progress import Bar
-from headrace.cli.shown import print_json
+from headrace.cli.shown import counted, print_json
 from headrace.core.errors import EXIT_FAILURE, Unavailable
 
 QUEUE: Final = "demo"
@@ -304,7 +304,7 @@ def _show(verdict: dict[str, Any]) -> None:
     click.echo("\nIn doubt is what was asked for and not answered before a kill: it may have happened.")
     outcome = "nothing was lost" if verdict["ok"] else "the books and the ledger disagree"
     click.secho(
-        f"{verdict['kills']} kills in {verdict['seconds']:.0f} s: {outcome}.",
+        f"{counted(verdict['kills'], 'kill')} in {verdict['seconds']:.0f} s: {outcome}.",
         fg="green" if verdict["ok"] else "red",
         bold=True,
     )

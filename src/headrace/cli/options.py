@@ -63,8 +63,11 @@ def opened(at: str, *, create: bool = False) -> Iterator[Headrace]:
 
 
 def check_directory(at: str) -> None:
-    """`Gone` when there is nothing at `at`: a misspelt name must not make an empty node."""
-    if not os.path.isdir(at) or not any(os.scandir(at)):
+    """`Gone` when no node was ever at `at`: a misspelt name must not make an empty one."""
+    from headrace.store import segment, snapshot
+
+    names = os.listdir(at) if os.path.isdir(at) else []
+    if all(segment.number_of(name) is None and snapshot.position_of(name) is None for name in names):
         raise Gone(f"there are no queues in {at!r}: `headrace add` makes them, or name another directory")
 
 
