@@ -87,10 +87,14 @@ class Session:
     @property
     def alive(self) -> bool:
         """Whether work can still be submitted."""
-        if self.place.connect:
-            return not self.spark.is_stopped
-        context = self.spark.sparkContext
-        return context._jsc is not None and not context._jsc.sc().isStopped()
+        try:
+            _knock(self.place)
+            if self.place.connect:
+                return not self.spark.is_stopped
+            context = self.spark.sparkContext
+            return context._jsc is not None and not context._jsc.sc().isStopped()
+        except Exception:  # the JVM itself may be gone, and py4j has many ways to say so
+            return False
 
 
 @contextmanager
