@@ -20,6 +20,8 @@ SECTIONS = {
     "Items": ("add", "pop", "peek", "commit", "abort", "extend", "why"),
     "Queues": ("queues", "stats", "declare", "pause", "resume", "drop", "dead", "revive", "purge"),
     "Data": ("verify", "repair"),
+    "Proof": ("demo", "sim", "bench"),
+    "Lab": ("simulate", "model", "plan", "lab"),
 }
 """How `headrace --help` groups the commands; what is in no section comes last."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -73,6 +74,7 @@ def hash_of(name: str) -> int:
 
 
 def main(at: str, durability: str, life: str, producers: int, workers: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo, which then ends this process
     begun = time.monotonic()
     draining = threading.Event()
     with headrace.open(at, durability=durability) as hr:
