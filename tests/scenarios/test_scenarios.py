@@ -7,7 +7,7 @@ import pytest
 from headrace.sim.run import Run
 from headrace.sim.workloads import SCENARIOS, make_plan
 
-SEEDS = 18
+SEEDS = 16
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

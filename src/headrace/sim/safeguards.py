@@ -232,7 +232,7 @@ SAFEGUARDS: Final = (
     Safeguard("the directory is synced", v.LOST, "crashes", _skip_name_syncs),
     Safeguard("damage is not cut as a tail is", v.LOST, "damage", _cut_damage),
     Safeguard(
-        "a cut segment is sealed, so that no stale frame revives", v.UNEXPECTED, "crashes", _go_on_where_it_was_cut
+        "a cut segment is sealed, so that no stale frame revives", v.UNEXPECTED, "recoveries", _go_on_where_it_was_cut
     ),
     Safeguard("a failed sync is fatal", v.RECOVERY, "disk", _trust_failed_syncs),
     Safeguard("what no mark covers is written again", v.RECOVERY, "disk", _keep_without_rewriting),

@@ -59,6 +59,8 @@ def shrink(steps: list[Step], fails: Callable[[list[Step]], bool], *, most_runs:
     while len(steps) > 1 and runs < most_runs:
         size = -(-len(steps) // parts)
         for start in range(0, len(steps), size):
+            if runs >= most_runs:
+                return steps
             rest = steps[:start] + steps[start + size :]
             runs += 1
             if fails(rest):

@@ -60,6 +60,10 @@ class Scenario:
     """How many answers are lost."""
     twice: float = 0.05
     """How many requests arrive twice."""
+    syncs_us: tuple[int, ...] = (0, 2_000, 30_000)
+    """How long a sync takes."""
+    crashes_again: tuple[int, ...] = (0, 0, 1, 1, 2, 3)
+    """How often the recoveries from a crash crash in their turn."""
     embedded: float = 0.3
     """How many seeds run an embedded process."""
 
@@ -70,6 +74,14 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         "kill -9 and power cuts at any fault point, again during recovery, torn and forgotten writes",
         {**EVERYDAY, "disconnect": 1},
         {"kill": 0.006, "crash": 0.014, "stop": 0.003},
+    ),
+    "recoveries": Scenario(
+        "power cuts between slow syncs, and recoveries that crash again and again",
+        {"add": 40, "pop": 20, "commit": 20, "abort": 5},
+        {"crash": 0.06},
+        gap_us=8_000,
+        syncs_us=(60_000,),
+        crashes_again=(1, 2, 4, 8),
     ),
     "disk": Scenario(
         "a disk that fills up, fails in writes and syncs, and loses the power besides",
@@ -162,7 +174,7 @@ class _Maker:
         rng = self.rng
         pace = Pace(
             sync_wait_us=rng.choice((0, 500, 20_000)),
-            sync_us=rng.choice((0, 2_000, 30_000)),
+            sync_us=rng.choice(self.scenario.syncs_us),
             segment_bytes=rng.choice((4096, 4096, 16384, 65536)),
             snapshot_records=rng.choice((20, 50, 50, 200)),
             part_us=rng.choice((100, 5_000)),
@@ -201,7 +213,7 @@ class _Maker:
             case "kill":
                 return s.Kill(rng.random() < 0.6)
             case "crash":
-                again = [rng.randint(1, 40) for _ in range(rng.choice((0, 0, 1, 1, 2, 3)))]
+                again = [rng.randint(1, 40) for _ in range(rng.choice(self.scenario.crashes_again))]
                 return s.CrashAt(rng.randint(1, 30), rng.random() < 0.7, again)
             case "stop":
                 return s.Stop()

@@ -237,6 +237,9 @@ class Checker:
                     lease_us = 0  # what is left of it goes by the wall clock
                 else:
                     lease_us = command.lease_us or self._lease_us.get(counter, (0, 0))[1]
+                since_us, other_us = self._lease_us.get(counter, (0, 0))
+                if since_us == self.world.now_us:
+                    lease_us = min(lease_us, other_us)  # decided together: the last one stands, whichever that was
                 self._lease_us[counter] = self.world.now_us, lease_us
 
     # -- recoveries --------------------------------------------------------------------------------------------------
@@ -259,7 +262,8 @@ class Checker:
             if leased.detached:
                 self._lease_us[counter] = now_us, 0  # its period goes by the wall clock, boots or not
             else:
-                period_us = min(leased.lease_us, self._lease_us[counter][1])  # an extension may not be logged
+                known_us = self._lease_us.get(counter, (0, leased.lease_us))[1]
+                period_us = min(leased.lease_us, known_us)  # an extension may not be logged
                 self._lease_us[counter] = now_us, period_us
 
     def died(self) -> None:
@@ -304,8 +308,8 @@ class Checker:
 
     def waiting(self, request: c.Request, command: c.Pop, wall_us: int) -> None:
         """A numbered pop waits in the node, and was not granted anything: then there must be nothing for it."""
-        if (request.session, request.number) in self.model.done:
-            return
+        if command.name or (request.session, request.number) in self.model.done:
+            return  # what is held for its answer to be safe does not wait for an item
         for queue in command.queues:
             book = self.model.books.get(queue)
             if book is None or book.settings.paused:

@@ -1,0 +1,16 @@
+"""Each safeguard that is taken away is missed, on the invariant it guards, where nothing is broken with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.sim.run import Run
+from headrace.sim.safeguards import SAFEGUARDS, Safeguard, caught_at
+from headrace.sim.workloads import make_plan
+
+
+@pytest.mark.parametrize("safeguard", SAFEGUARDS, ids=lambda safeguard: safeguard.name)
+def test_a_safeguard_that_is_away_is_missed(safeguard: Safeguard) -> None:
+    seed = caught_at(safeguard, range(100))
+    assert seed is not None
+    assert Run(make_plan(safeguard.scenario, seed)).go().verdict.is_good
