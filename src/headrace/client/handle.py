@@ -259,6 +259,9 @@ class Headrace:
 
     def _leases(self, batch: Batch) -> list[Lease]:
         engine, queue, epoch, lease_us = self._engine, batch.queue, batch.epoch, batch.lease_us
+        if len(batch.entries) == 1:
+            entry, counter, attempt = batch.entries[0], batch.counters[0], batch.attempts[0]
+            return [Lease(queue, entry, epoch, counter, attempt, lease_us, engine, False, False, self)]
         return [
             Lease(queue, entry, epoch, counter, attempt, lease_us, engine, False, False, self)
             for entry, counter, attempt in zip(batch.entries, batch.counters, batch.attempts, strict=True)

@@ -37,10 +37,10 @@ ENTRY_ID: Final = slice(24, 40)
 ENTRY_FLAGS: Final = 40
 ENTRY_HEAD: Final = 41
 
-_PRIORITY = Layout(">Q")
+_PLAIN_HEAD = Layout(">Q16sx")
 _PLACE = Layout(">QQ")
 _LENGTH = Layout(">H")
-_pack_priority = _PRIORITY.pack
+_pack_plain_head = _PLAIN_HEAD.pack
 _pack_place = _PLACE.pack
 
 
@@ -91,7 +91,7 @@ def encode_plain(body: bytes, priority: int, item_id: bytes, limits: Limits) -> 
         )
     if type(priority) is not int or not PRIORITY_MIN <= priority <= PRIORITY_MAX:
         raise Invalid(f"priority must be a whole number from -2**63 to 2**63-1; it is {priority!r}")
-    return _pack_priority(priority + BIAS) + item_id + b"\0" + body
+    return _pack_plain_head(priority + BIAS, item_id) + body
 
 
 def encode_item(item: Item, item_id: bytes, wall_us: int, limits: Limits) -> bytes:

@@ -5,7 +5,7 @@ Times here are *lease time*: the monotonic clock less what our own stalls have c
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
 
 from headrace.protocols.subqueue import Subqueue
@@ -20,8 +20,16 @@ class Deadlines:
         self._heap: list[tuple[int, int, int, str]] = []
         self._prolonged: dict[int, int] = {}
 
-    def set(self, deadline_us: int, first: int, count: int, queue: str) -> None:
-        heappush(self._heap, (deadline_us, first, count, queue))
+    def set(self, deadline_us: int, first: int, count: int, sub: Subqueue) -> None:
+        """These leases end then. The earliest one makes room if it is settled, which mostly keeps the heap short."""
+        heap = self._heap
+        new = (deadline_us, first, count, sub.name)
+        if heap:
+            _, earliest, its_count, its_queue = heap[0]
+            if its_count == 1 and its_queue == sub.name and earliest not in sub.leases:
+                heapreplace(heap, new)
+                return
+        heappush(heap, new)
 
     def prolong(self, deadline_us: int, counters: list[int], queue: str) -> None:
         for counter in counters:
@@ -50,7 +58,7 @@ class Deadlines:
     def tidy(self, queues: dict[str, Subqueue]) -> None:
         """Let go of settled leases once they outnumber the live ones."""
         live = sum(len(sub.leases) for sub in queues.values())
-        if len(self._heap) <= 2 * live + SLACK:
+        if max(len(self._heap), len(self._prolonged)) <= 2 * live + SLACK:
             return
         self._heap = [
             (deadline, first, count, queue)

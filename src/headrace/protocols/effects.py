@@ -78,7 +78,7 @@ def ask(node: Node, log: Log, now_us: int, request: Request, out: Effects) -> An
         turn(node, log, now_us, out)
         return None
     outcome = node.apply(now_us, position, record)
-    waits = node.must_wait(record, outcome)
+    waits = not node.safe_when_written and node.must_wait(record, outcome)
     if waits:
         node.hold(request.ref, outcome)
     if node.pops.parked or node.adds.parked:

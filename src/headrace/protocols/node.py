@@ -99,7 +99,7 @@ class Node:
         """`safe_when_written`: the durability level promises no more than what the log's records have by then."""
         self.shard = shard
         self.limits = limits
-        self._safe_when_written = safe_when_written
+        self.safe_when_written = safe_when_written
         self.next_seq = shard.next_seq
         self.next_counter = shard.next_counter
         self.pops = Line()
@@ -235,7 +235,7 @@ class Node:
 
     def must_wait(self, record: AnyRecord, outcome: AnyOutcome) -> bool:
         """Whether the answer promises more than that the record is written."""
-        if self._safe_when_written:
+        if self.safe_when_written:
             return False
         kind = type(record)
         if kind is Leased:
@@ -252,7 +252,7 @@ class Node:
         """All records below `position` are on disk: send the answers that waited for it."""
         if not self.claimed and position >= self._claim_end > 0:
             self.claimed = True
-        if self._safe_when_written:
+        if self.safe_when_written:
             position = self._end
         held = self._held
         while held and held[0][0] <= position:
@@ -401,7 +401,7 @@ class Node:
 
     def _joined(self, queue: str, items: list[bytes], duplicates: adding.Duplicates) -> None:
         """Items are in: until the log is safe up to here, what hands them out waits."""
-        if not self._safe_when_written:
+        if not self.safe_when_written:
             self._unsafe_adds.append((self._end, self.shard.next_seq))
         if self.pending_keys or self.shard.queues[queue].pending_items:
             adding.unreserve(self, queue, items, duplicates)
@@ -414,7 +414,7 @@ class Node:
         if record.name:
             return
         deadline_us = now_us - self.stalled_us + record.lease_us
-        self.deadlines.set(deadline_us, record.first, len(record.seqs), record.queue)
+        self.deadlines.set(deadline_us, record.first, len(record.seqs), self.shard.queues[record.queue])
         if now_us + TICK_US < self.wake_us:
             self.wake_us = now_us + TICK_US
 
@@ -563,7 +563,7 @@ class Node:
             for counter, (_, grant) in sub.leases.items():
                 if not grant.name:
                     spent_us = max(0, wall_us - grant.at_us) if grant.detached else 0
-                    self.deadlines.set(now_us + max(0, grant.lease_us - spent_us), counter, 1, sub.name)
+                    self.deadlines.set(now_us + max(0, grant.lease_us - spent_us), counter, 1, sub)
             self.arm(now_us, sub)
         self.shard.alarms.clear()
         self._set_timer(now_us + SESSIONS_EVERY_US, "sessions", None)

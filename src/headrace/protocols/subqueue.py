@@ -94,8 +94,6 @@ def size_of(entries: Sequence[bytes]) -> int:
 
 def seqs_of(entries: list[bytes]) -> list[int]:
     """The places of entries."""
-    if len(entries) == 1:
-        return [int.from_bytes(entries[0][8:16], "big")]
     return list(unpack(f">{len(entries)}Q", b"".join([entry[8:16] for entry in entries])))
 
 
@@ -139,6 +137,7 @@ class Subqueue:
     def set(self, settings: QueueSettings) -> None:
         """Take new settings; part of the fold."""
         self.settings = settings
+        self.is_paused = settings.paused
         self.is_bounded = settings.capacity_items is not None or settings.capacity_bytes is not None
         self.lease_us = round(settings.lease_seconds * US)
 
@@ -231,11 +230,12 @@ class Subqueue:
     def reserve(self, count: int, bound: bytes | None = None) -> list[int]:
         """Set aside the most urgent ready entries, at most `count`, none at or above `bound`; their places."""
         entries = self.ready.take(count, bound)
+        if len(entries) == 1 and not self.mortal:
+            seq = entry_seq(entries[0])
+            self.reserved[seq] = entries[0]
+            return [seq]
         seqs = seqs_of(entries)
-        if len(seqs) == 1:
-            self.reserved[seqs[0]] = entries[0]
-        else:
-            self.reserved.update(zip(seqs, entries, strict=True))
+        self.reserved.update(zip(seqs, entries, strict=True))
         if self.mortal:
             for seq in seqs:
                 self.mortal.pop(seq, None)

@@ -256,16 +256,16 @@ class Engine:
         """Decide on one command; the outcome, if it is told at once and not to `ref`."""
         if not self._usable:
             self._mend()
-        node = self.node
+        node, log, out = self.node, self._log, self._out
         try:
-            outcome = ask(node, self._log, monotonic_ns() // 1000, Request(ref, command), self._out)
-            if self._out.replies:
+            outcome = ask(node, log, monotonic_ns() // 1000, Request(ref, command), out)
+            if out.replies:
                 self._answer()
         except BaseException as error:
             raise self._poison(error) from error
         if node.wake_us < self._sleeps_until_us:
             self._ring()
-        if self._log.is_due:
+        if log.is_due:
             self._bell.set()
         return outcome
 

@@ -25,6 +25,7 @@ from headrace.core.limits import MIB
 from headrace.core.ports import Disk, DiskFailed, DiskFull, File
 from headrace.core.records import AnyRecord, decode_records, encode_records
 from headrace.store import frame, segment
+from headrace.store.frame import pack as pack_frame
 
 SEGMENT_BYTES: Final = 16 * MIB
 SMALLEST_SEGMENT_BYTES: Final = 4096
@@ -148,11 +149,7 @@ class FileLog:
 
     def append(self, records: Sequence[AnyRecord], *, from_reserve: bool = False) -> int:
         """Write records as one group; the position of the first. `DiskFull` and `DiskFailed`: nothing was appended."""
-        position = self.end
-        count = len(records)
-        self._write(encode_records(records), count, from_reserve)
-        self.end = position + count
-        return position
+        return self._write(encode_records(records), len(records), from_reserve)
 
     def mark(self) -> None:
         """Say on disk what is known to be synced, if that is not said yet and there is room: when idle, and on stop."""
@@ -160,23 +157,24 @@ class FileLog:
             with contextlib.suppress(DiskFull):
                 self._write(b"", 0, from_reserve=True)
 
-    def _write(self, payload: bytes, count: int, from_reserve: bool) -> None:
+    def _write(self, payload: bytes, count: int, from_reserve: bool) -> int:
         offset = self._offset
-        data = frame.pack(self._number, offset, self.end, count, self.safe, payload)
-        after = offset + len(data)
-        if after > self._limit:
-            self._make_room(len(data), from_reserve)
+        length = frame.HEAD_BYTES + len(payload)
+        if offset + length > self._limit:
+            self._make_room(length, from_reserve)
             offset = self._offset
-            data = frame.pack(self._number, offset, self.end, count, self.safe, payload)
-            after = offset + len(data)
+        position, safe = self.end, self.safe
         try:
-            self._file.write(offset, data)
+            self._file.write(offset, pack_frame(self._number, offset, position, count, safe, payload))
         except (DiskFull, DiskFailed):
             self._cut()
             raise
-        self._marked = self.safe
-        self._offset = after = (after + 63) & -64
-        self.written_bytes += after - offset
+        self._marked = safe
+        self.end = position + count
+        taken = (length + 63) & -64  # as `frame.aligned`, and `offset` is aligned
+        self._offset = offset + taken
+        self.written_bytes += taken
+        return position
 
     def _cut(self) -> None:
         """After a failed write: cut it off for good, and write nothing more into this segment."""

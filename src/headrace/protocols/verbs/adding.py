@@ -22,20 +22,24 @@ _flags_of = itemgetter(ITEM_FLAGS)
 def add(node: Node, now_us: int, request: Request, out: Effects) -> Added | None:
     """Add all items or none; wait for room if there is to be some."""
     command = request.command
-    assert isinstance(command, Add)
+    assert type(command) is Add
+    items = command.items
     sub = node.shard.queues.get(command.queue)
+    if items and not any(map(_flags_of, items)) and (sub is None or not sub.is_bounded):
+        wall_us, first_seq = node.wall_us(now_us), node.take_seqs(len(items))
+        return Added(wall_us, request.session, request.number, request.answered, command.queue, first_seq, items)
     if sub is not None and sub.is_bounded:
-        if _too_large(sub, command.items):
+        if _too_large(sub, items):
             raise Full(
-                f"{len(command.items)} items with {_size(command.items):,} bytes are more than queue {sub.name!r} "
+                f"{len(items)} items with {_size(items):,} bytes are more than queue {sub.name!r} "
                 f"may ever hold ({_capacity(sub)}): add fewer at a time, or raise its capacity"
             )
-        if node.adds.waits(sub.name) or not _has_room(sub, command.items):
+        if node.adds.waits(sub.name) or not _has_room(sub, items):
             if command.wait_us:
                 node.park(node.adds, request, [command.queue], command.wait_us, now_us)
                 return None
             raise Full(f"queue {sub.name!r} is full ({_capacity(sub)}): wait, work it off, or raise its capacity")
-    if not command.items and not request.number:
+    if not items and not request.number:
         node.reply(request.ref, AddDone(), out)
         return None
     return _decide(node, now_us, request, command)

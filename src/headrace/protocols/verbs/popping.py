@@ -34,11 +34,9 @@ def peek(node: Node, now_us: int, request: Request, out: Effects) -> None:
 def pop(node: Node, now_us: int, request: Request, out: Effects) -> Leased | None:
     """Lease items, or wait for some, or say that there are none."""
     command = request.command
-    assert isinstance(command, Pop)
-    if not command.queues:
-        raise Invalid("a pop names a queue, or several")
-    if len(command.queues) > 1 and (command.name or command.at_least is not None):
-        raise Invalid("a named or conditional pop names one queue")
+    assert type(command) is Pop
+    if len(command.queues) != 1:
+        _check_several(command)
     if command.stream and (command.name or command.at_least is not None or request.number):
         raise Invalid("a stream of items has no name, no condition and no number")
     if not node.claimed:
@@ -56,6 +54,13 @@ def pop(node: Node, now_us: int, request: Request, out: Effects) -> Leased | Non
     else:
         give_up(node, now_us, request, out)
     return None
+
+
+def _check_several(command: Pop) -> None:
+    if not command.queues:
+        raise Invalid("a pop names a queue, or several")
+    if command.name or command.at_least is not None:
+        raise Invalid("a named or conditional pop names one queue")
 
 
 def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
@@ -128,7 +133,9 @@ def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) 
         seqs = only.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
         return _leased(node, now_us, request, command, only, seqs) if seqs else None
     subs = [
-        sub for queue in dict.fromkeys(command.queues) if (sub := _open_queue(node, now_us, queue, out)) is not None
+        sub
+        for queue in dict.fromkeys(command.queues)
+        if (sub := _open_queue(node, now_us, queue, out)) is not None and sub.ready
     ]
     if not subs:
         return None
@@ -139,13 +146,13 @@ def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) 
 
 
 def _open_queue(node: Node, now_us: int, queue: str, out: Effects) -> Subqueue | None:
-    """The queue, if something can be popped from it now."""
+    """The queue, if items may be popped from it, those that are due among them."""
     sub = node.shard.queues.get(queue)
-    if sub is None or sub.settings.paused:
+    if sub is None or sub.is_paused:
         return None
     if sub.timed:
         freshen(node, now_us, sub, out)
-    return sub if sub.ready else None
+    return sub
 
 
 def _bound(at_least: int) -> bytes | None:

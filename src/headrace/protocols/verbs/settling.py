@@ -17,6 +17,8 @@ from headrace.protocols.verbs import adding
 if TYPE_CHECKING:
     from headrace.protocols.node import Node
 
+FUTURE = 1 << 64
+"""A receipt that no epoch has issued."""
 GONE = "gone"
 STALE = "stale"
 
@@ -24,7 +26,7 @@ STALE = "stale"
 def commit(node: Node, now_us: int, request: Request, out: Effects) -> Committed | None:
     """Settle leases as done, and add what they produced, in one record."""
     command = request.command
-    assert isinstance(command, Commit)
+    assert type(command) is Commit
     sub, good, refused = _sort(node, command.queue, command.epoch, command.counters)
     if good and not refused and not command.added:
         return Committed(node.wall_us(now_us), request.session, request.number, request.answered, command.queue, good)
@@ -129,9 +131,13 @@ def _sort(
     good: list[int] = []
     refused: list[tuple[int, str]] = []
     shard = node.shard
-    same_epoch = epoch == shard.epoch and bool(counters) and min(counters) >= shard.epoch_first
+    first_known = shard.epoch_first if epoch == shard.epoch else FUTURE
     for counter in counters:
-        if counter in leases and counter not in settling and (same_epoch or node.shard.epoch_of(counter) == epoch):
+        if (
+            counter in leases
+            and counter not in settling
+            and (counter >= first_known or shard.epoch_of(counter) == epoch)
+        ):
             good.append(counter)
             settling.add(counter)
         else:
