@@ -6,6 +6,7 @@ import pytest
 from headrace.cli.documented import field_docs
 from headrace.cli.pages import DOCS, PAGES, documented_commands
 from headrace.core.limits import Limits, QueueSettings
+from headrace.server.limits import ServerLimits
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -22,6 +23,6 @@ def test_every_command_and_every_option_says_what_it_is() -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize("cls", [Limits, QueueSettings])
+@pytest.mark.parametrize("cls", [Limits, QueueSettings, ServerLimits])
 def test_every_limit_and_setting_says_what_it_is(cls: type) -> None:
     assert [name for name, text in field_docs(cls).items() if not text] == []

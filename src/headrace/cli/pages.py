@@ -16,7 +16,10 @@ from headrace.cli.documented import field_docs
 from headrace.cli.measured import MeasuredGroup
 from headrace.cli.shown import size, span
 from headrace.core.limits import COUNT_MAX, PRIORITY_MAX, PRIORITY_MIN, US, Limits, QueueSettings
+from headrace.server.limits import ServerLimits
 from headrace.store.log import SEGMENT_BYTES
+
+Bounds = type[Limits] | type[QueueSettings] | type[ServerLimits]
 
 DOCS = Path(__file__).parents[3] / "docs"
 WIDTH = 100
@@ -61,7 +64,7 @@ body is `"body"` when it is UTF-8 text, and `"body_base64"` when it is not.
 LIMITS_HEAD = f"""\
 # Limits
 
-This page is made from `src/headrace/core/limits.py` (`make docs`).
+This page is made from `core/limits.py` and `server/limits.py` (`make docs`).
 
 - A queue's name has 1 to 200 ASCII letters, digits, `.`, `_` or `-`, and begins with a letter or a digit.
 - A priority is a whole number from -2⁶³ to 2⁶³-1 ({PRIORITY_MIN} to {PRIORITY_MAX}); lower is more urgent.
@@ -109,6 +112,12 @@ def limits_page() -> str:
             "",
             *_table(Limits),
             "",
+            "## What a node takes from the outside",
+            "",
+            "These hold for its doors, the binary one and REST.",
+            "",
+            *_table(ServerLimits),
+            "",
             "## A queue's settings",
             "",
             "`hr.declare(queue, …)` or `headrace declare QUEUE …` sets them; they are kept with the queue.",
@@ -119,7 +128,7 @@ def limits_page() -> str:
     )
 
 
-def _table(cls: type[Limits] | type[QueueSettings]) -> Iterator[str]:
+def _table(cls: Bounds) -> Iterator[str]:
     values = cls()
     yield "| name | unless set | what it is |"
     yield "|---|---|---|"
