@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.lab.kernels.compiling import called, inlined
+from headrace.lab.kernels.compiled import inlined
 
 _ONE = np.uint64(1)
 _M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -46,7 +46,7 @@ def _ones(word: np.uint64) -> int:
     return int(np.int64((word * _H1) >> _U56))
 
 
-@called
+@inlined
 def insert(members: Ranks, key: int) -> None:
     """Put `key` in; it must not be there."""
     members.words[key >> 6] |= _ONE << np.uint64(key & 63)
@@ -54,7 +54,7 @@ def insert(members: Ranks, key: int) -> None:
     members.blocks[key >> 14] += 1
 
 
-@called
+@inlined
 def remove(members: Ranks, key: int) -> None:
     """Take `key` out; it must be there."""
     members.words[key >> 6] ^= _ONE << np.uint64(key & 63)
@@ -62,7 +62,7 @@ def remove(members: Ranks, key: int) -> None:
     members.blocks[key >> 14] -= 1
 
 
-@called
+@inlined
 def below(members: Ranks, key: int, first_block: int = 0) -> int:
     """How many members are less than `key`, counted from the first key of `first_block`."""
     words, lines, blocks = members.words, members.lines, members.blocks

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from headrace.core.errors import Invalid
 from headrace.lab.kernels import relaxed_clients as clients
-from headrace.lab.kernels.compiling import entry
+from headrace.lab.kernels.compiled import kernel
 from headrace.lab.kernels.ranks import ranks
 from headrace.lab.kernels.relaxed_clients import (
     ADD,
@@ -119,6 +118,12 @@ def _scene(parameters: Mapping[str, Any], seed: int, slots: int) -> Scene:
     place = clients.PLACES.index(parameters["place"])
     widest = max(peeks, parameters["add_peeks"], 2)
     draws = stream(seed, "relaxed")
+    # In the order of their adds. Only the order of priorities counts, and that of uniform ones is random.
+    keys = np.arange(universe, dtype=np.int32)
+    if parameters["keys"] == "uniform":
+        _shuffle(keys, stream(seed, "keys"))
+    starts = np.empty(crowd, dtype=np.int32)
+    _draw_starts(starts, count, draws)
     return Scene(
         rules=Rules(
             nodes=count,
@@ -142,14 +147,14 @@ def _scene(parameters: Mapping[str, Any], seed: int, slots: int) -> Scene:
             requests=np.zeros(1, dtype=np.int64),
             overtaken=np.zeros(1, dtype=np.int64),
         ),
-        keys=_keys(universe, parameters["keys"] == "uniform", stream(seed, "keys")),
+        keys=keys,
         stream=draws,
         step=np.full(crowd, REST, dtype=np.int8),
         chosen=np.zeros((crowd, peeks), dtype=np.int32),
         seen=np.full((crowd, peeks * batch), EMPTY, dtype=np.int32),
         held=np.full(crowd, EMPTY, dtype=np.int32),
         held_from=np.zeros(crowd, dtype=np.int32),
-        last=_starts(crowd, count, draws),
+        last=starts,
         inserts=np.zeros(count, dtype=np.int32),
         locked_by=np.full(count, clients.NOBODY, dtype=np.int32),
         order=np.arange(count, dtype=np.int64),
@@ -159,27 +164,20 @@ def _scene(parameters: Mapping[str, Any], seed: int, slots: int) -> Scene:
     )
 
 
-@nb.njit(cache=True)
-def _keys(universe: int, shuffled: bool, draws: Stream) -> NDArray[np.int32]:
-    """The keys in the order of their adds: only the order of priorities counts, and that of uniform ones is random."""
-    keys = np.arange(universe).astype(np.int32)
-    if shuffled:
-        for last in range(universe - 1, 0, -1):
-            other = below_bound(draws, last + 1)
-            keys[last], keys[other] = keys[other], keys[last]
-    return keys
+@kernel
+def _shuffle(keys: NDArray[np.int32], draws: Stream) -> None:
+    for last in range(len(keys) - 1, 0, -1):
+        other = below_bound(draws, last + 1)
+        keys[last], keys[other] = keys[other], keys[last]
 
 
-@nb.njit(cache=True)
-def _starts(crowd: int, count: int, draws: Stream) -> NDArray[np.int32]:
-    """Where each client's round-robin starts."""
-    starts = np.empty(crowd, dtype=np.int32)
-    for client in range(crowd):
+@kernel
+def _draw_starts(starts: NDArray[np.int32], count: int, draws: Stream) -> None:
+    for client in range(len(starts)):
         starts[client] = below_bound(draws, count)
-    return starts
 
 
-@entry
+@kernel
 def _run(scene: Scene, backlog: int, goal: int, lockstep: bool) -> None:
     """Fill, then let the clients take their steps until `goal` pops, or until all have stopped.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.lab.kernels.compiling import called, inlined
+from headrace.lab.kernels.compiled import decision, inlined
 from headrace.lab.kernels.ranks import Ranks, below, insert, remove
 from headrace.lab.kernels.relaxed_nodes import Nodes, ahead, pop, push
 from headrace.lab.kernels.stream import Stream, uniform
@@ -29,16 +29,16 @@ ADD, LOOK, TAKE, SECOND, GIVE_BACK, REST, STOPPED = range(7)
 
 NOBODY = -1
 
-draw_distinct = called(relaxed.draw_distinct)
-draw_any = called(relaxed.draw_any)
-next_in_turn = called(relaxed.next_in_turn)
-fewer = called(relaxed.fewer)
-least = called(relaxed.least)
-most = called(relaxed.most)
-runner_up = called(relaxed.runner_up)
-runner_up_of_scan = called(relaxed.runner_up_of_scan)
-shares = called(relaxed.shares)
-settles = called(relaxed.settles)
+draw_distinct = decision(relaxed.draw_distinct)
+draw_any = decision(relaxed.draw_any)
+next_in_turn = decision(relaxed.next_in_turn)
+fewer = decision(relaxed.fewer)
+least = decision(relaxed.least)
+most = decision(relaxed.most)
+runner_up = decision(relaxed.runner_up)
+runner_up_of_scan = decision(relaxed.runner_up_of_scan)
+shares = decision(relaxed.shares)
+settles = decision(relaxed.settles)
 
 
 class Rules(NamedTuple):

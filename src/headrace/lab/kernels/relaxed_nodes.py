@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.lab.kernels.compiling import called, inlined
+from headrace.lab.kernels.compiled import inlined
 from headrace.lab.kernels.ranks import Ranks, below, insert, ranks, remove
 from headrace.protocols.designs.relaxed import EMPTY
 
@@ -44,7 +44,7 @@ def nodes(count: int, slots: int, universe: int, *, counted: bool) -> Nodes:
     )
 
 
-@called
+@inlined
 def push(queue: Nodes, node: int, key: int) -> None:
     """Add `key` to `node`."""
     place = queue.sizes[node]
@@ -59,7 +59,7 @@ def push(queue: Nodes, node: int, key: int) -> None:
         insert(queue.by_node, node * queue.shelf + key)
 
 
-@called
+@inlined
 def pop(queue: Nodes, node: int) -> int:
     """Take the top of `node`, which must have one."""
     base, heaps = node * queue.slots, queue.heaps
@@ -83,7 +83,7 @@ def pop(queue: Nodes, node: int) -> int:
     return top
 
 
-@called
+@inlined
 def ahead(queue: Nodes, node: int, key: int) -> int:
     """How many keys of `node` are less than `key`; only with `shelf`."""
     return below(queue.by_node, node * queue.shelf + key, node * queue.shelf >> _BLOCK)
