@@ -1,10 +1,12 @@
 """One directory, several processes and threads: who owns it, forks, stalls, interrupts."""
 
 import ast
+import itertools
 import json
 import signal
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -168,3 +170,36 @@ def test_the_program_in_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
     ) as process:
         (line,) = process.rest()
     assert json.loads(line)["committed"] == 6
+
+
+def test_a_handle_closed_under_load_ends_every_call_and_keeps_what_was_promised(tmp_path: Path) -> None:
+    promised: list[bytes] = []
+    errors: list[headrace.HeadraceError] = []
+
+    def work(hr: headrace.Headrace, source: str) -> None:
+        try:
+            for n in itertools.count():
+                body = f"{source}.{n}".encode()
+                hr.add("in", body)
+                promised.append(body)
+                for item in hr.pop("in", wait=0.01):
+                    item.commit(add=[("out", item.body)])
+        except headrace.HeadraceError as error:
+            errors.append(error)
+
+    for life in range(4):
+        hr = headrace.open(tmp_path, durability="os" if life % 2 else "fsync")
+        threads = [threading.Thread(target=work, args=(hr, f"{life}-{n}")) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(promised) < 50 * (life + 1):
+            assert not errors[4 * life :]
+        hr.close()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+    assert [type(error) for error in errors] == [headrace.Unavailable] * 16
+    with headrace.open(tmp_path) as hr:
+        found = Counter(item.body for queue in ("in", "out") for item in hr.peek(queue, 1_000_000))
+    assert set(promised) <= set(found)
+    assert set(found.values()) == {1}
