@@ -86,7 +86,7 @@ OUTWARD: dict[type[HeadraceError], Outward] = {
     Paused: Outward(423, EXIT_FAILURE),
     Forbidden: Outward(403, EXIT_FAILURE),
     StaleLease: Outward(409, EXIT_FAILURE),
-    Gone: Outward(410, EXIT_NOTHING),
+    Gone: Outward(404, EXIT_NOTHING),
     Unavailable: Outward(503, EXIT_FAILURE),
     OutcomeUnknown: Outward(504, EXIT_FAILURE),
     PeerViolation: Outward(400, EXIT_FAILURE),

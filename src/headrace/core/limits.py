@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -21,6 +19,7 @@ PRIORITY_MIN: Final = -(1 << 63)
 PRIORITY_MAX: Final = (1 << 63) - 1
 
 COUNT_MAX: Final = 10**15
+LONGEST_SECONDS: Final = 10 * 366 * 86400
 """The largest bound that can be set."""
 
 SHORTEST_LEASE_SECONDS: Final = 0.001
@@ -129,12 +128,6 @@ def check_text(name: str, value: object) -> str:
 
 def check_seconds(name: str, value: object, *, least: float = 0.0) -> int:
     """Seconds given by a caller, as microseconds, or `Invalid`."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= 10 * 366 * 86400:
+    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= LONGEST_SECONDS:
         return round(value * US)
     raise Invalid(f"{name} must be a number of seconds from {least:g} to ten years; it is {value!r}")
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?`, or nothing when no known word is near."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""

@@ -201,5 +201,7 @@ def _is_address(host: str) -> bool:
 async def _http_failure(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        return rest.failed(405, "Invalid", f"{request.url.path} has no method {request.method}")
+        answer = rest.failed(405, "Invalid", f"{request.url.path} has no method {request.method}")
+        answer.headers.update(error.headers or {})
+        return answer
     return rest.failed(error.status_code, "Invalid", f"there is no path {request.url.path}; see /openapi.json")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from headrace.core.limits import QueueSettings
+from headrace.core.limits import COUNT_MAX, LONGEST_SECONDS, SHORTEST_LEASE_SECONDS, QueueSettings
 from headrace.server import shapes
 from headrace.server.rest import ITEMS, OPERATIONS, RAW, Operation
 
@@ -18,13 +18,11 @@ _PATH_SCHEMAS: Final[dict[str, dict[str, Any]]] = {
 }
 _ERRORS: Final = {
     "400": "The request makes no sense as it stands.",
-    "401": "An access token is wanted.",
     "403": "The access token does not allow it, or the request came from elsewhere.",
-    "404": "There is no such path.",
+    "404": "There is no such path, or what is named is not here, or no longer.",
     "405": "The path has no such method.",
     "408": "The request did not arrive in time.",
     "409": "The lease is over, and the item queued or leased to another.",
-    "410": "What is named is no longer here.",
     "413": "The body is too large.",
     "423": "The queue is paused.",
     "429": "The queue, or the disk, is full.",
@@ -41,7 +39,11 @@ def document() -> dict[str, Any]:
     unique = list(dict.fromkeys(types))
     refs, components = msgspec.json.schema_components(unique, ref_template="#/components/schemas/{name}")
     schema_of = dict(zip(unique, refs, strict=True))
-    components["QueueSettings"] = {**components["QueueSettings"], "required": []}
+    components["Incoming"]["not"] = {
+        "anyOf": [{"required": ["body", "body_base64"]}, {"required": ["delay", "not_before"]}]
+    }
+    for name, schema in components["QueueSettings"]["properties"].items():
+        _bound(name, schema)
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schema_of)
@@ -65,6 +67,15 @@ def document() -> dict[str, Any]:
         },
         "security": [{}, {"token": []}],
     }
+
+
+def _bound(name: str, schema: dict[str, Any]) -> None:
+    """The bounds that a queue's settings check by themselves."""
+    for kind in (schema, *schema.get("anyOf", ())):
+        if kind.get("type") == "integer":
+            kind.update(minimum=1, maximum=COUNT_MAX)
+        elif kind.get("type") == "number":
+            kind.update(minimum=SHORTEST_LEASE_SECONDS, maximum=LONGEST_SECONDS)
 
 
 def _operation(operation: Operation, schema_of: dict[type, Any]) -> dict[str, Any]:
@@ -99,5 +110,8 @@ def _operation(operation: Operation, schema_of: dict[type, Any]) -> dict[str, An
         content: dict[str, Any] = {"application/json": {"schema": schema}}
         if operation.path == ITEMS:
             content[RAW] = {"schema": {"type": "string", "format": "binary"}}
-        described["requestBody"] = {"required": operation.name == "add", "content": content}
+        is_required = operation.takes is not dict and bool(
+            msgspec.json.schema(operation.takes)["$defs"][operation.takes.__name__]["required"]
+        )
+        described["requestBody"] = {"required": is_required, "content": content}
     return described

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from headrace.core import commands as c
 from headrace.core.access import Access
-from headrace.core.errors import Gone, HeadraceError, Invalid, outward
+from headrace.core.errors import Gone, HeadraceError, Invalid, StaleLease, Unavailable, outward
 from headrace.core.items import Item, encode_item, entry_body, parse_id, show_id
 from headrace.core.limits import US, check_queue_name, check_seconds
 from headrace.runtime.ids import ids
@@ -109,11 +109,11 @@ async def _pop(call: Call) -> shapes.PopResponse:
 async def _commit(call: Call) -> shapes.SettledResponse:
     request: shapes.CommitRequest = call.body
     groups = _groups(call.queue, request.receipts)
-    if request.add and len(groups) > 1:
-        raise Invalid("commit with add takes receipts of one epoch: they and the new items are one step")
+    if request.add and (len(groups) != 1 or not all(_is_of(call.queue, receipt) for receipt in request.receipts)):
+        raise StaleLease("commit with add takes receipts of this queue and of one boot: they are one step with the add")
     added = [(added.queue, call.encode([added.item.item()])) for added in request.add]
     commands = [(epoch, c.Commit(call.queue, epoch, counters, added)) for epoch, counters in groups]
-    return await _settled(call, commands)
+    return await _settled(call, commands, request.receipts)
 
 
 async def _abort(call: Call) -> shapes.SettledResponse:
@@ -125,6 +125,7 @@ async def _abort(call: Call) -> shapes.SettledResponse:
             (epoch, c.Abort(call.queue, epoch, counters, delay_us, request.reason, request.dead))
             for epoch, counters in _groups(call.queue, request.receipts)
         ],
+        request.receipts,
     )
 
 
@@ -137,12 +138,13 @@ async def _extend(call: Call) -> shapes.SettledResponse:
             (epoch, c.Extend(call.queue, epoch, counters, lease_us))
             for epoch, counters in _groups(call.queue, request.receipts)
         ],
+        request.receipts,
     )
 
 
-async def _settled(call: Call, commands: list[tuple[int, Any]]) -> shapes.SettledResponse:
-    """All that could be obeyed was; what was not is listed, or is the answer when there was but one."""
-    refused = []
+async def _settled(call: Call, commands: list[tuple[int, Any]], receipts: list[str]) -> shapes.SettledResponse:
+    """All that could be obeyed was; what was not is listed, receipts of other queues among it."""
+    refused = [shapes.Refusal(receipt, "Gone") for receipt in receipts if not _is_of(call.queue, receipt)]
     for epoch, command in commands:
         done = await call.ask(command)
         refused += [
@@ -155,14 +157,16 @@ async def _settled(call: Call, commands: list[tuple[int, Any]]) -> shapes.Settle
 def _groups(queue: str, receipts: list[str]) -> list[tuple[int, list[int]]]:
     groups: dict[int, list[int]] = {}
     for receipt in receipts:
-        named, _, rest = receipt.rpartition("/")
-        if named != queue:
-            raise Invalid(f"receipt {receipt!r} is one of queue {named!r}, not of {queue!r}")
-        epoch, _, counter = rest.partition("-")
-        groups.setdefault(int(epoch, 16), []).append(int(counter, 16))
-    if any(number >> 63 for epoch, counters in groups.items() for number in (epoch, *counters)):
-        raise Invalid("a receipt is none that was ever issued")
+        if _is_of(queue, receipt):
+            epoch, _, counter = receipt.rpartition("/")[2].partition("-")
+            groups.setdefault(int(epoch, 16), []).append(int(counter, 16))
     return list(groups.items())
+
+
+def _is_of(queue: str, receipt: str) -> bool:
+    """Whether a receipt can be one that this queue has issued."""
+    named, _, rest = receipt.rpartition("/")
+    return named == queue and not any(int(part, 16) >> 63 for part in rest.split("-"))
 
 
 async def _dead(call: Call) -> shapes.DeadResponse:
@@ -182,12 +186,15 @@ async def _purge(call: Call) -> shapes.CountResponse:
 
 
 async def _declare(call: Call) -> shapes.StatsResponse:
-    await call.ask(c.Declare(call.queue, call.body))
+    await call.ask(c.Declare(call.queue, _whole(call.body)))
     return await _describe(call)
 
 
 async def _drop(call: Call) -> shapes.Empty:
-    await call.ask(c.Drop(call.queue))
+    try:
+        await call.ask(c.Drop(call.queue))
+    except Unavailable as error:
+        raise Conflict(str(error)) from error
     return shapes.Empty()
 
 
@@ -294,10 +301,18 @@ class TooSlow(Invalid):
     """It did not come in time."""
 
 
+class Conflict(Invalid):
+    """Not while others hold what is named."""
+
+
+_STATUS: dict[type[HeadraceError], int] = {TooLarge: 413, TooSlow: 408, Conflict: 409}
+
+
 def failure(error: HeadraceError) -> Response:
     """An error as a response."""
-    if isinstance(error, TooLarge | TooSlow):
-        return failed(413 if isinstance(error, TooLarge) else 408, Invalid.__name__, str(error))
+    status = _STATUS.get(type(error))
+    if status is not None:
+        return failed(status, Invalid.__name__, str(error))
     return failed(outward(error).http_status, type(error).__name__, str(error))
 
 
@@ -336,9 +351,23 @@ def _endpoint(
 
 def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
-        return decoder.decode(body or b"{}")
+        try:
+            return decoder.decode(body or b"{}")
+        except msgspec.ValidationError:
+            return msgspec.convert(_whole(msgspec.json.decode(body)), decoder.type)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Invalid(f"the body is not what this operation takes: {error}") from error
+
+
+def _whole(value: Any) -> Any:
+    """JSON in which 7.0 is the whole number 7, as JSON Schema has it."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _whole(one) for name, one in value.items()}
+    return value
 
 
 def _answer(value: msgspec.Struct, status: int) -> Response:

@@ -28,35 +28,47 @@ Wait = Annotated[float, Meta(ge=0, le=3600, description="How long to wait, in se
 Count = Annotated[int, Meta(ge=1, le=10_000)]
 Uuid = Annotated[str, Meta(pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")]
 ReceiptText = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,199}/[0-9a-f]{1,16}-[0-9a-f]{1,16}$")]
+LAST_SECOND = 253_402_300_799
+"""The end of the year 9999."""
+BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 QueueName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$")]
 
 
 class Incoming(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An item to add: its body as text or as base64."""
+    """An item to add: its body as text or as base64; without either it is empty."""
 
-    body: str | None = None
-    body_base64: str | None = None
+    body: str | msgspec.UnsetType = msgspec.UNSET
+    body_base64: Annotated[str, Meta(pattern=BASE64)] | msgspec.UnsetType = msgspec.UNSET
     priority: Priority = 0
     key: Annotated[str, Meta(min_length=1)] | None = None
     headers: dict[str, str] | None = None
-    delay: Seconds | None = None
-    not_before: dt.datetime | None = None
+    delay: Seconds | msgspec.UnsetType = msgspec.UNSET
+    not_before: (
+        Annotated[float, Meta(ge=0, le=LAST_SECOND, description="Seconds since 1970, UTC.")] | msgspec.UnsetType
+    ) = msgspec.UNSET
     expires: Seconds | None = None
     id: Uuid | None = None
 
     def item(self) -> Item:
-        if (self.body is None) == (self.body_base64 is None):
-            raise Invalid("an item has either body (text) or body_base64")
         return Item(
-            _body_of(self.body, self.body_base64),
+            self._body(),
             priority=self.priority,
             key=self.key,
             headers=self.headers,
-            delay=self.delay,
-            not_before=self.not_before,
+            delay=None if self.delay is msgspec.UNSET else self.delay,
+            not_before=(
+                None if self.not_before is msgspec.UNSET else dt.datetime.fromtimestamp(self.not_before, dt.UTC)
+            ),
             expires=self.expires,
             id=self.id,
         )
+
+    def _body(self) -> bytes:
+        if self.body_base64 is msgspec.UNSET:
+            return b"" if self.body is msgspec.UNSET else self.body.encode()
+        if self.body is not msgspec.UNSET:
+            raise Invalid("an item has either body (text) or body_base64, not both")
+        return base64.b64decode(self.body_base64)
 
 
 class AddRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -285,16 +297,6 @@ def _moment_or_none(wall_us: int) -> dt.datetime | None:
 
 def _attempt(attempt: Attempt) -> AttemptShape:
     return AttemptShape(moment(attempt.leased_us), _moment_or_none(attempt.ended_us), attempt.reason)
-
-
-def _body_of(text: str | None, encoded: str | None) -> bytes:
-    if text is not None:
-        return text.encode()
-    assert encoded is not None
-    try:
-        return base64.b64decode(encoded, validate=True)
-    except ValueError:
-        raise Invalid("body_base64 is not base64") from None
 
 
 def _shown(body: bytes) -> tuple[str | None, str | None]:

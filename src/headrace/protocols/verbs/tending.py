@@ -23,7 +23,8 @@ from headrace.core.commands import (
 )
 from headrace.core.errors import Gone, Invalid, Unavailable
 from headrace.core.items import ENTRY_ID, entry_added_us, entry_extras, entry_priority, entry_seq, show_id
-from headrace.core.limits import QueueSettings, nearest
+from headrace.core.limits import QueueSettings
+from headrace.core.names import nearest
 from headrace.core.records import Declared, Dropped, Purged, Revived, SessionsOpened
 from headrace.protocols.effects import Effects
 from headrace.protocols.subqueue import Subqueue
