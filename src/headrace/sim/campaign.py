@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any, Final
 
 from headrace.core.errors import Invalid
-from headrace.core.limits import nearest
+from headrace.core.names import nearest
 from headrace.sim.checkers import verdict as v
 from headrace.sim.run import Result, Run
 from headrace.sim.workloads import SCENARIOS, make_plan
