@@ -9,6 +9,7 @@ SUBJECTS: tuple[str, ...] = (
     "log",
     "networked",
     "relaxed",
+    "stochastic",
     "sweeps",
 )
 

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-TOLERANCE = 1e-10
+TOLERANCE = 1e-9
+CONVERGED = 1e-7
+"""A residual that is as good as none: what bracketing leaves where rounding is magnified."""
 MEMORY = 5
 LONGEST_STEP = 2.0
 """In the logarithms that are iterated on."""
@@ -39,6 +41,18 @@ def fixed_point(step: Callable[[Floats], Floats], start: Floats, *, most: int) -
         xs, changes = [*xs[-MEMORY:], x], [*changes[-MEMORY:], change]
         x = x + np.clip(_mixed(xs, changes, damping) - x, -LONGEST_STEP, LONGEST_STEP)
     return best[1], best[0]
+
+
+def damped(step: Callable[[Floats], Floats], start: Floats) -> Floats:
+    """Where small steps towards step(x) lead: slow, and steady where mixing is not."""
+    x = start
+    for damping in (0.3, 0.1, 0.03):
+        for _ in range(round(100 / damping)):
+            change = step(x) - x
+            if float(np.abs(change).max()) < TOLERANCE:
+                return x
+            x = x + damping * np.clip(change, -LONGEST_STEP, LONGEST_STEP)
+    return x
 
 
 def _mixed(xs: list[Floats], changes: list[Floats], damping: float) -> Floats:

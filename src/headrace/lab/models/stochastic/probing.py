@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.lab.distributed_queue import System, reach_sets
-from headrace.lab.models.stochastic.fixed_point import TOLERANCE, Floats, bracketed_near, fixed_point
-from headrace.lab.models.stochastic.producer import Chain, chain
+from headrace.lab.models.stochastic.fixed_point import CONVERGED, TOLERANCE, Floats, bracketed_near, damped, fixed_point
+from headrace.lab.models.stochastic.producer import Chain, chain, line
 
 Ints = NDArray[np.int64]
 
@@ -83,18 +83,20 @@ def classes_of(system: System, seed: int) -> Classes:
 
 
 def solve(system: System, classes: Classes, *, form: str, reading: str) -> Solution:
-    """The solution of equations 13 to 18: by damped iteration, and where that circles by bracketing.
+    """The solution of equations 13 to 18: by iteration with mixing, and where that circles in a slower, surer way.
 
-    Bracketing takes some 200 passes through the equations and always succeeds; it needs consumers that are all alike.
+    Where all consumers are alike, that is bracketing, which always succeeds; else it is iteration in small steps.
     """
     equations = _Equations(system, classes, form, reading)
     alike = len(classes.consumers) == 1
-    point, residual = fixed_point(equations.step, equations.start(), most=40 if alike else 1_000)
-    if alike and residual > TOLERANCE:
+    point, residual = fixed_point(equations.step, equations.start(), most=40 if alike else 200)
+    if residual > TOLERANCE and alike:
         point = equations.bracket()
-    calls = equations.calls
     residual = float(np.abs(equations.step(point) - point).max())
-    return equations.solution(point, calls, residual)
+    if residual > CONVERGED:
+        point = damped(equations.step, equations.start())
+        residual = float(np.abs(equations.step(point) - point).max())
+    return equations.solution(point, equations.calls, residual)
 
 
 class _Equations:
@@ -102,7 +104,8 @@ class _Equations:
     the rate at which requests arrive while none waits."""
 
     def __init__(self, system: System, classes: Classes, form: str, reading: str) -> None:
-        self.system, self.classes, self.form, self.reading = system, classes, form, reading
+        self.system, self.classes, self.reading = system, classes, reading
+        self.line = line(room=classes.room, form=form, reading=reading)
         self.message_ticks = system.message_time + system.processing_time
         self.calls = 0
         # What a producer gets of a consumer's probes, times the consumers that send them.
@@ -110,12 +113,14 @@ class _Equations:
         if reading == "printed" and classes.model == 2:
             # section 4.2 has μ_k = M frac_k μ_c / N_k, with eq. 1's μ_c, which is already a rate by producer
             self.flow = self.flow * system.consumers / system.producers
-        self.scaled = form == "state-dependent" and reading == "corrected"
 
     def start(self) -> Floats:
-        """Little blocking, and as many misses as hits."""
-        probes = np.full(len(self.classes.consumers), 0.9 * self.system.consume_rate)
-        return np.concatenate((np.log(probes), np.zeros(len(probes)), np.log(probes @ self.flow)))
+        """A guess: nine tenths of the objects that can flow, and empty producers as often as the load makes them."""
+        count = len(self.classes.consumers)
+        flow = 0.9 * self.system.consume_rate * min(1.0, 1 / self.system.load)
+        odds = np.full(count, np.log(self.system.load))
+        probes = flow * self._hops(odds)[0]
+        return np.concatenate((np.log(probes), odds, np.log(probes @ self.flow)))
 
     def step(self, point: Floats) -> Floats:
         """The unknowns anew."""
@@ -123,7 +128,7 @@ class _Equations:
         hops, block = self._hops(odds)
         wanted = probes @ self.flow  # eq. 14
         blocking = (probes * block) @ self.flow / wanted  # eq. 16
-        found = self._chain(arrival if self.scaled else wanted, blocking)
+        found = self._chain(arrival if self.line.weighted else wanted, blocking)
         cycle = self._cycle(hops, self._blocked_ticks(found))
         # State-dependent arrivals are scaled so that their mean is what the consumers send.
         return np.concatenate((np.log(hops / cycle), self._odds(found), np.log(arrival * wanted / found.arrival)))
@@ -154,7 +159,7 @@ class _Equations:
         """
         wanted = np.exp(log_rate) * self.flow[0]
         blocking = np.full(len(wanted), block[0])
-        if not self.scaled or len(wanted) == 1:
+        if not self.line.weighted or len(wanted) == 1:
             return wanted, self._chain(wanted, blocking)
         low, high = np.log(wanted), np.log(wanted) + 60.0
         for _ in range(60):
@@ -168,7 +173,7 @@ class _Equations:
         probes, odds, arrival = self._parts(point)
         hops, block = self._hops(odds)
         wanted = probes @ self.flow
-        found = self._chain(arrival if self.scaled else wanted, (probes * block) @ self.flow / wanted)
+        found = self._chain(arrival if self.line.weighted else wanted, (probes * block) @ self.flow / wanted)
         empty = self.classes.access @ found.empty
         return Solution(
             self.classes, found, hops, empty, self._blocked_ticks(found), self.message_ticks, calls, residual
@@ -191,10 +196,8 @@ class _Equations:
             rate=self.classes.rates,
             arrival=arrival,
             block=block,
-            room=self.classes.room,
+            line=self.line,
             buffers=self.system.buffers,
-            form=self.form,
-            reading=self.reading,
         )
 
     def _odds(self, found: Chain) -> Floats:

@@ -37,48 +37,62 @@ class Chain:
     """B_c: the mean time that a request blocks, given that it does."""
 
 
-def chain(
-    *,
-    rate: Floats,
-    arrival: Floats,
-    block: Floats,
-    room: NDArray[np.int64],
-    buffers: int,
-    form: str,
-    reading: str,
-) -> Chain:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How a producer's line of waiting requests slows their arrival down, prepared once."""
+
+    places: Floats
+    slower: Floats
+    """By class and number of requests waiting, the share of the full rate at which more arrive: (M+s)/M, or 1."""
+    log_down: Floats
+    """The logarithms of the products of `slower` from state 0 on."""
+    weighted: bool
+    """Whether what a request meets is weighted by that rate."""
+
+
+def line(*, room: NDArray[np.int64], form: str, reading: str) -> Line:
+    """A line for at most `room` requests (M, or M_j), in a form and a reading."""
+    places = np.arange(int(room.max()), dtype=np.float64)
+    free: Floats = np.clip(1.0 - places / room[:, None], 0.0, None)
+    slower = free if form == "state-dependent" else (free > 0).astype(np.float64)
+    with np.errstate(divide="ignore"):
+        log_down = np.cumsum(np.log(slower), axis=1)
+    return Line(places + 1, slower, log_down, form == "state-dependent" and reading == "corrected")
+
+
+def chain(*, rate: Floats, arrival: Floats, block: Floats, line: Line, buffers: int) -> Chain:
     """Producers of `rate` λ, requests at `arrival` μ_c while none waits, of which `block` (p_b) wait at an empty one.
 
-    `room` is how many requests can wait (M, or M_j). In the state-dependent form (eq. 3) requests arrive more
-    slowly while some wait; corrected, that also weights what a request meets, and `Chain.arrival` is their mean.
+    In the state-dependent form (eq. 3) requests arrive more slowly while some wait; corrected, that also weights what
+    a request meets, and `Chain.arrival` is their mean.
     """
-    places = np.arange(int(room.max()))
-    free = np.clip(1.0 - places / room[:, None], 0.0, None)  # (M+s)/M at s = 0, -1, …
-    slower = free if form == "state-dependent" else (free > 0).astype(float)
+    places = len(line.places)
+    log_ratio = np.log(arrival / rate)
     with np.errstate(divide="ignore"):
-        up = np.log(rate / arrival)[:, None] * np.arange(1, buffers + 1)  # eq. 2
-        down = np.cumsum(np.log((block * arrival / rate)[:, None] * slower), axis=1)  # eq. 3 or eq. 4
+        log_block = np.log(block)
+    up = -log_ratio[:, None] * np.arange(1, buffers + 1)  # eq. 2
+    down = (log_ratio + log_block)[:, None] * line.places + line.log_down  # eq. 3 or eq. 4
     logs = np.concatenate((down[:, ::-1], np.zeros((len(rate), 1)), up), axis=1)
     most, up_most = logs.max(axis=1, keepdims=True), up.max(axis=1, keepdims=True)
     shares = np.exp(logs - most)
     total = shares.sum(axis=1)
     shares /= total[:, None]
-    below = shares[:, len(places) :: -1]  # states 0, -1, …
-    above = shares[:, len(places) + 1 :].sum(axis=1)
-    if form == "state-dependent" and reading == "corrected":
-        weights = np.concatenate((slower, np.zeros((len(rate), 1))), axis=1) * below
-        pace = above + weights.sum(axis=1)
+    below = shares[:, places::-1]  # states 0, -1, …
+    above = shares[:, places + 1 :].sum(axis=1)
+    joining = below[:, :places]
+    if line.weighted:
+        joining = joining * line.slower
+        met = joining.sum(axis=1)
+        pace = above + met
     else:
-        weights, pace = below, np.ones(len(rate))
-    empty = weights.sum(axis=1) / pace  # eq. 6
-    joining = weights[:, : len(places)]
-    behind = joining / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+        met, pace = below.sum(axis=1), np.ones(len(rate))
+    behind = joining / np.maximum(met, 1e-300)[:, None]
     return Chain(
         arrival=arrival * pace,
-        empty=empty,
+        empty=met / pace,  # eq. 6
         block=block,
         log_stocked=np.log(np.exp(up - up_most).sum(axis=1)) + up_most[:, 0] - most[:, 0] - np.log(total * pace),
         full=shares[:, -1],
         behind=behind,
-        blocked_ticks=behind @ (places + 1.0) / rate,
+        blocked_ticks=behind @ line.places / rate,
     )

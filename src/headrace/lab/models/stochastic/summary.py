@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.lab.distributed_queue import System
-from headrace.lab.models.stochastic.fixed_point import Floats
+from headrace.lab.models.stochastic.fixed_point import CONVERGED, Floats
 from headrace.lab.models.stochastic.probing import Solution
 from headrace.lab.models.stochastic.tail import Mixture, quantile
-
-CONVERGED = 1e-7
 
 
 def predict(system: System, solution: Solution, *, form: str, reading: str) -> dict[str, Any]:
