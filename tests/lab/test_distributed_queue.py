@@ -50,7 +50,7 @@ def test_uniform_production_says_its_own_mean() -> None:
         ({"production": "gamma:0"}, "--production is 'gamma:0': it must be"),
         ({"production": "weibull:2"}, "--production is 'weibull:2': it must be"),
         ({"production": "uniform:inf:nan"}, "--production is 'uniform:inf:nan': it must be"),
-        ({"types": "10:0.05"}, "--types has 10 producers in all: make --producers, 100, equal"),
+        ({"types": "10:0.05"}, "--types has 10 producers and --producers is 100: make them equal"),
         ({"types": "100"}, "--types has '100': each must be COUNT:RATE"),
         ({"types": "100:1/0"}, "--types has '100:1/0': each must be COUNT:RATE"),
         ({"types": "100:-1"}, "--types has '100:-1': COUNT and RATE must be above 0"),
