@@ -221,7 +221,9 @@ def _types(parameters: Mapping[str, Any], mean_ticks: float | None) -> tuple[Pro
         rates.append(rate)
         shares.append(share)
     if sum(counts) != parameters["producers"]:
-        raise Invalid(f"--types has {sum(counts)} producers and --producers is {parameters['producers']}: make them equal")
+        raise Invalid(
+            f"--types has {sum(counts)} producers and --producers is {parameters['producers']}: make them equal"
+        )
     return tuple(map(ProducerType, counts, rates, _shares(parameters["access"], counts, rates, shares)))
 
 

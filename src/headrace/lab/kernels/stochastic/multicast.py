@@ -25,6 +25,7 @@ from headrace.lab.kernels.stochastic.processes import (
     Processes,
     Setup,
     attend,
+    begin,
     processes_of,
     produce,
     receive,
@@ -34,7 +35,7 @@ from headrace.lab.kernels.stochastic.processes import (
     stop,
     travel,
 )
-from headrace.lab.kernels.stream import exponential, uniform
+from headrace.lab.kernels.stream import uniform
 from headrace.lab.kernels.tournament import schedule
 from headrace.protocols.designs import multicast as design
 
@@ -91,10 +92,8 @@ def build(system: System, seed: int) -> tuple[Setup, World]:
 
 @kernel
 def _begin(setup: Setup, world: World) -> None:
-    for producer in range(setup.producers):
-        produce(setup, world.them, producer, 0.0)
+    begin(setup, world.them)
     for consumer in range(setup.consumers):
-        world.them.asked_at[consumer] = exponential(world.them.stream, setup.think_ticks)
         _think(setup, world, consumer)
 
 

@@ -112,6 +112,15 @@ def with_slots(them: Processes, slots: int) -> Processes:
 
 
 @inlined
+def begin(setup: Setup, them: Processes) -> None:
+    """Time 0: every producer sets to work, and every consumer thinks before it asks."""
+    for producer in range(setup.producers):
+        produce(setup, them, producer, 0.0)
+    for consumer in range(setup.consumers):
+        them.asked_at[consumer] = exponential(them.stream, setup.think_ticks)
+
+
+@inlined
 def produce(setup: Setup, them: Processes, producer: int, now: float) -> None:
     """Production of the next object begins."""
     duration = production_time(them.stream, setup.production_kind, them.mean_ticks[producer], setup.spread, setup.shape)
