@@ -27,13 +27,31 @@ def state_of(shard: Shard) -> dict[str, Any]:
     return {name: part for name, part in state.items() if part}
 
 
-def state_of_log(groups: Sequence[tuple[int, Sequence[AnyRecord]]], limits: Limits) -> dict[str, Any]:
-    """What the log says, folded from its beginning."""
-    shard = Shard(limits=limits, loading=True)
-    for position, records in groups:
-        for at, record in enumerate(records, position):
-            shard.apply(at, record)
-    return state_of(shard)
+class LogFold:
+    """What the log says, folded from its beginning; a lost tail is folded anew without it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._records: list[AnyRecord] = []
+        self._shard = Shard(limits=limits, loading=True)
+        self._folded = 0
+
+    def follow(self, position: int, records: Sequence[AnyRecord]) -> None:
+        """The log goes on at `position`; what was there before is gone."""
+        if position < len(self._records):
+            del self._records[position:]
+            if position < self._folded:
+                self._shard = Shard(limits=self._limits, loading=True)
+                self._folded = 0
+        self._records += records
+
+    def state(self, end: int) -> dict[str, Any]:
+        """What the log up to `end` says."""
+        self.follow(end, ())
+        for at in range(self._folded, end):
+            self._shard.apply(at, self._records[at])
+        self._folded = end
+        return state_of(self._shard)
 
 
 def _take(state: dict[str, Any], kind: str, fields: list[Any]) -> None:

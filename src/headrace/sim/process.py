@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -26,7 +26,7 @@ from headrace.protocols.shard import Shard
 from headrace.sim.checkers import verdict as v
 from headrace.sim.checkers.checker import Checker
 from headrace.sim.disk import Crash, SimDisk
-from headrace.sim.fold import state_of, state_of_log
+from headrace.sim.fold import LogFold, state_of
 from headrace.sim.world import World
 from headrace.store.log import FileLog, SegmentToken, SyncToken
 from headrace.store.recovery import recover
@@ -34,6 +34,8 @@ from headrace.store.snapshot import SnapshotWriter
 
 BOOT_US = 20_000
 """From the death of a process to the next one."""
+FOLD_RECORDS: Final = 16
+"""Recoveries that follow each other closely are not each compared with the fold of the log: it costs more than they."""
 encode_outcome = msgspec.msgpack.Encoder().encode
 
 
@@ -68,8 +70,9 @@ class Pace:
 class WatchedLog:
     """The log as the node's turn sees it, with the checker listening."""
 
-    def __init__(self, log: FileLog, world: World, checker: Checker) -> None:
+    def __init__(self, log: FileLog, world: World, checker: Checker, fold: LogFold) -> None:
         self.log = log
+        self._fold = fold
         self._world = world
         self._checker = checker
 
@@ -84,6 +87,7 @@ class WatchedLog:
     def append(self, records: Sequence[AnyRecord], *, from_reserve: bool = False) -> int:
         position = self.log.end
         self._checker.writing(position, records)
+        self._fold.follow(position, records)
         try:
             at = self.log.append(records, from_reserve=from_reserve)
         except DiskFull:
@@ -126,6 +130,8 @@ class Process:
         self._checker = checker
         self._epochs = world.stream("epochs")
         self._cuts = world.stream("power cuts")
+        self._fold = LogFold(limits)
+        self._compared_at = 0
         self._deferred: list[Callable[[], None]] = []
         self._waiting: dict[object, Request] = {}
 
@@ -159,10 +165,10 @@ class Process:
             return
         world.tell(lambda: f"recovered: {report}")
         self._checker.recovered(log.end)
-        self._checker.check_fold(state_of(shard), state_of_log(self._checker.records(), self._limits))
-        now_us = world.now_us
         self.shard, self.log = shard, log
-        self.watched = WatchedLog(log, world, self._checker)
+        self.check_fold()
+        now_us = world.now_us
+        self.watched = WatchedLog(log, world, self._checker, self._fold)
         self.node = Node(shard, limits=self._limits, now_us=now_us, wall_us=world.clock.wall_us())
         self.out = Effects()
         self._waiting = {}
@@ -400,6 +406,12 @@ class Process:
             writer.abandon()
             return
         self._later(self.pace.part_us, self._go_on_with_snapshot)
+
+    def check_fold(self, *, after_records: int = FOLD_RECORDS) -> None:
+        """Hold the state against the fold of the whole log, if so many records have come since the last time."""
+        if not 0 <= self.log.end - self._compared_at < after_records:
+            self._compared_at = self.log.end
+            self._checker.check_fold(state_of(self.shard), self._fold.state(self.log.end))
 
     # -- looking -----------------------------------------------------------------------------------------------------
 

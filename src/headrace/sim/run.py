@@ -19,7 +19,6 @@ from headrace.sim.checkers.checker import Checker
 from headrace.sim.client import Client
 from headrace.sim.damage import Damage
 from headrace.sim.disk import NO_FAULTS, SimDisk
-from headrace.sim.fold import state_of, state_of_log
 from headrace.sim.process import Process
 from headrace.sim.world import World
 
@@ -123,6 +122,7 @@ class Run:
             case s.CrashAt():
                 if process.is_up:
                     process.disk.crash_at = process.disk.points + deed.points
+                    process.disk.tear_at = deed.tear_at
                     process.power_fails = deed.power
                     process.recovery_crashes = list(deed.again)
             case s.Stop():
@@ -224,7 +224,7 @@ class Run:
             self.verdict.broken(v.LIVENESS, world.now_us, f"requests are not answered: {self._drainer.pending}")
         self._ask_alone(c.ListQueues())
         self.checker.drained(self._left)
-        self.checker.check_fold(state_of(process.shard), state_of_log(self.checker.records(), self.plan.limits))
+        process.check_fold(after_records=0)
 
     def _drain_once(self, *, late: bool) -> None:
         """One round: revive the dead, pop everything, commit it; then let time pass for what is delayed or leased."""

@@ -74,6 +74,8 @@ class CrashAt(Deed, frozen=True):
     points: int
     power: bool
     again: list[int] = []
+    tear_at: int | None = None
+    """After how many bytes a write at that point is torn; None draws it."""
 
 
 class Stop(Deed, frozen=True):

@@ -25,15 +25,12 @@ class World:
 
     def __init__(self, seed: str, *, story: list[str] | None = None) -> None:
         self.clock = SimClock(now_us=START_US, wall_us=WALL_US)
+        self.now_us = START_US
         self.story = story
         self._seed = seed
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._hash = hashlib.blake2b(digest_size=16)
-
-    @property
-    def now_us(self) -> int:
-        return self.clock.now_us()
 
     def stream(self, purpose: str) -> Random:
         """Random numbers for one purpose: what is drawn from one stream never shifts another."""
@@ -42,19 +39,25 @@ class World:
     def at(self, at_us: int, do: Callable[[], None]) -> None:
         """Let something happen at an instant; one that has passed is now."""
         self._count += 1
-        heappush(self._agenda, (max(at_us, self.now_us), self._count, do))
+        heappush(self._agenda, (at_us if at_us > self.now_us else self.now_us, self._count, do))
 
     def after(self, by_us: int, do: Callable[[], None]) -> None:
-        self.at(self.now_us + by_us, do)
+        self._count += 1
+        heappush(self._agenda, (self.now_us + by_us, self._count, do))
 
     def run(self, until_us: int) -> None:
         """Let everything happen that is due until then."""
-        agenda, clock = self._agenda, self.clock
+        agenda = self._agenda
         while agenda and agenda[0][0] <= until_us:
             at_us, _, do = heappop(agenda)
-            clock.advance(at_us - clock.now_us())
+            self._pass_to(at_us)
             do()
-        clock.advance(max(0, until_us - clock.now_us()))
+        self._pass_to(until_us)
+
+    def _pass_to(self, at_us: int) -> None:
+        if at_us > self.now_us:
+            self.clock.advance(at_us - self.now_us)
+            self.now_us = at_us
 
     def note(self, data: bytes) -> None:
         """Add to the trace what must be the same whenever this seed runs."""

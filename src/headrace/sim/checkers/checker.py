@@ -300,10 +300,6 @@ class Checker:
             self._acked.discard((session, number))
         self._outcomes = {key: outcome for key, outcome in self._outcomes.items() if key in model.done}
 
-    def records(self) -> list[tuple[int, Sequence[AnyRecord]]]:
-        """The log as it was written, for whoever folds it again."""
-        return [(group.position, group.records) for group in self._groups]
-
     # -- looking around ----------------------------------------------------------------------------------------------
 
     def waiting(self, request: c.Request, command: c.Pop, wall_us: int) -> None:
