@@ -27,6 +27,7 @@ from headrace.sim.checkers import verdict as v
 from headrace.sim.checkers.checker import Checker
 from headrace.sim.disk import Crash, SimDisk
 from headrace.sim.fold import LogFold, state_of
+from headrace.sim.story import show
 from headrace.sim.world import World
 from headrace.store.log import FileLog, SegmentToken, SyncToken
 from headrace.store.recovery import recover
@@ -95,7 +96,7 @@ class WatchedLog:
             self._world.tell(lambda: "the disk is full")
             raise
         self._world.note(encode_records(list(records)))
-        self._world.tell(lambda: f"  {at}: " + "; ".join(map(repr, records)))
+        self._world.tell(lambda: f"  {at}: " + "; ".join(map(show, records)))
         self._checker.written()
         return at
 

@@ -20,6 +20,7 @@ from headrace.sim.client import Client
 from headrace.sim.damage import Damage
 from headrace.sim.disk import NO_FAULTS, SimDisk
 from headrace.sim.process import Process
+from headrace.sim.story import show
 from headrace.sim.world import World
 
 LOOK_EVERY: Final = 16
@@ -179,7 +180,7 @@ class Run:
         return self.requests
 
     def _send(self, request: c.Request) -> None:
-        self.world.tell(lambda: f"{request.session.decode()} asks {request.number}: {request.command}")
+        self.world.tell(lambda: f"{_who(request)} asks {show(request.command)}")
         self.checker.asked(request)
         self.process.receive(request)
 
@@ -192,7 +193,7 @@ class Run:
             client.on_down()
 
     def on_answer(self, request: c.Request, outcome: c.AnyOutcome) -> None:
-        self.world.tell(lambda: f"{request.session.decode()} is answered {request.number}: {outcome}")
+        self.world.tell(lambda: f"{_who(request)} is answered {show(outcome)}")
         if isinstance(outcome, c.StatsDone):
             self._left = {stats.queue: stats.queued + stats.leased + stats.dead for stats in outcome.queues}
         client = self._of_ref.pop(request.ref)
@@ -250,3 +251,9 @@ class Run:
     def _is_empty(self) -> bool:
         books = self.checker.model.books.values()
         return not any(book.things for book in books)
+
+
+def _who(request: c.Request) -> str:
+    """Who asks, and which of its requests this is."""
+    who = request.session.decode() or "a caller inside"
+    return f"{who} (request {request.number})" if request.number else who
