@@ -1,6 +1,7 @@
 """Paper 004, the relaxed queue: figures 2 to 7 of Lin and Liang, their claims, and what lies beyond them."""
 
-from headrace.lab.experiments.paper004.beyond import BEYOND, BEYOND_CLAIMS
+from headrace.lab.experiments.paper004.beyond import BEYOND
+from headrace.lab.experiments.paper004.beyond_claims import BEYOND_CLAIMS
 from headrace.lab.experiments.paper004.claims import CLAIMS
 from headrace.lab.experiments.paper004.figures import FIGURES
 from headrace.lab.papers import Deviation, Paper

@@ -1,4 +1,4 @@
-"""Beyond the paper: the law, the alternatives of section 4.3, conditional pops, the U-curve, placements, batches."""
+"""Beyond the figures: the law, the alternatives of section 4.3, conditional pops, the U-curve, placements, batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from headrace.core.estimates import Estimate
 from headrace.lab import style
-from headrace.lab.claims import AtLeast, AtMost, Between, Claim, about
 from headrace.lab.experiments.paper004.figures import DRAINED, at, experiment
 from headrace.lab.papers import Figure, Scale
 from headrace.protocols.designs import relaxed_law
@@ -78,13 +77,13 @@ def draw_alternatives(results: Results) -> Picture:
 
 # Conditional pops
 
-_CONTESTED = ((20, 128, 3), (5, 50, 2))
+CONTESTED = ((20, 128, 3), (5, 50, 2))
 
 
 def conditional(scale: Scale) -> Experiment:
     points = tuple(
         point
-        for nodes, crowd, peeks in _CONTESTED
+        for nodes, crowd, peeks in CONTESTED
         for point in grid(
             nodes=nodes,
             concurrency=crowd,
@@ -161,12 +160,12 @@ def beyond_minimum(results: Results, policy: str) -> dict[str, Estimate]:
 
 # Placements
 
-_PLACES = ("random", "round-robin", "fewest")
+PLACES = ("random", "round-robin", "fewest")
 
 
 def placements(scale: Scale) -> Experiment:
     pops = at(scale, quick=20_000, paper=300_000)
-    shared = {"nodes": [20, 100], "place": _PLACES, "keys": "growing", "interleave": "free", "pops": pops}
+    shared = {"nodes": [20, 100], "place": PLACES, "keys": "growing", "interleave": "free", "pops": pops}
     return experiment(
         grid(concurrency=[1, 8, 50], **shared), replications=at(scale, quick=3, paper=10), common=("place",)
     )
@@ -177,7 +176,7 @@ def draw_placements(results: Results) -> Picture:
         x="clients at once", y="rank error, mean, items", panels=2, titles=("20 nodes", "100 nodes"), share_y=False
     )
     for axis, nodes in zip(axes, (20, 100), strict=True):
-        for series, place in enumerate(_PLACES):
+        for series, place in enumerate(PLACES):
             points = results.series("mean", over="concurrency", nodes=nodes, place=place)
             style.measured(axis, place, points, series=series, joined=True)
         style.modelled(axis, "law, random, one client", [1, 50], [relaxed_law.mean(nodes, 2)] * 2, series=3)
@@ -263,159 +262,5 @@ BEYOND = (
         experiment=merged,
         draw=draw_merged,
         caption="One client, 20 nodes, growing keys; a pop takes the best of all keys seen.",
-    ),
-)
-
-BEYOND_CLAIMS = (
-    Claim(
-        name="004-law-growing-keys",
-        text="With growing keys and one client, the mean rank error is that of Walzer and Williams's law.",
-        source=OURS,
-        experiments=("004-law",),
-        measure=lambda results: against_law(results, "growing"),
-        expect=about(1, within=0.02),
-        unit="measured over law",
-    ),
-    Claim(
-        name="004-law-uniform-keys",
-        text="Uniform keys over a fixed backlog differ somewhat from it.",
-        source=OURS,
-        experiments=("004-law",),
-        measure=lambda results: against_law(results, "uniform"),
-        expect=Between(0.75, 1.25),
-        unit="measured over law",
-        note="The regime drifts: with time most keys that stay are far from urgent, and new ones overtake them.",
-    ),
-    Claim(
-        name="004-hiding-leaves-the-degradation",
-        text="If peeked items are hidden from other clients, the degradation would still persist.",
-        source="§4.3, alternative 1",
-        experiments=("004-alternatives",),
-        measure=lambda results: results.ratio(
-            "mean", of={"concurrency": 64, "policy": "hide"}, to={"concurrency": 1, "policy": "hide"}
-        ),
-        expect=AtLeast(2),
-        unit="times, from 1 client to 64",
-    ),
-    Claim(
-        name="004-locking-removes-the-degradation",
-        text="Locking the peeked nodes eliminates the concurrency problem.",
-        source="§4.3, alternative 2",
-        experiments=("004-alternatives",),
-        measure=lambda results: results.ratio(
-            "mean", of={"concurrency": 64, "policy": "lock"}, to={"concurrency": 1, "policy": "lock"}
-        ),
-        expect=AtMost(1.1),
-        unit="times, from 1 client to 64",
-        why_not="Nodes that are often locked are seldom peeked, so the choice is no longer a fair one.",
-    ),
-    Claim(
-        name="004-locking-limits-throughput",
-        text="Locking would severely limit the overall throughput.",
-        source="§4.3, alternative 2",
-        experiments=("004-alternatives",),
-        measure=lambda results: results.ratio(
-            "requests_per_pop", of={"concurrency": 64, "policy": "lock"}, to={"concurrency": 1, "policy": "lock"}
-        ),
-        expect=AtLeast(2),
-        unit="times the requests a pop, from 1 client to 64",
-    ),
-    Claim(
-        name="004-retrying-avoids-both",
-        text="Aborting and retrying avoids the problems of hiding and of locking, but may go on for long.",
-        source="§4.3, alternative 3",
-        experiments=("004-alternatives",),
-        measure=lambda results: results.ratio(
-            "mean", of={"concurrency": 64, "policy": "retry"}, to={"concurrency": 64, "policy": "best"}
-        ),
-        expect=AtMost(0.5),
-        unit="of policy best, with 64 clients",
-    ),
-    Claim(
-        name="004-conditional-beats-blind-beats-naive",
-        text="A conditional pop whose refusal carries the fresh top beats the blind chain, which beats the naive pop.",
-        source=OURS,
-        experiments=("004-conditional",),
-        measure=lambda results: {
-            f"{first} over {second}, {nodes} nodes, {crowd} clients": results.ratio(
-                "mean", of={"policy": first}, to={"policy": second}, nodes=nodes, interleave="free"
-            )
-            for nodes, crowd, _ in _CONTESTED
-            for first, second in (("conditional", "conditional-blind"), ("conditional-blind", "best"))
-        },
-        expect=AtMost(1),
-    ),
-    Claim(
-        name="004-u-shape",
-        text="With concurrent clients the error of the naive pop is U-shaped in the peeks.",
-        source=OURS,
-        experiments=("004-u-curve",),
-        measure=lambda results: beyond_minimum(results, "best"),
-        expect=AtLeast(1),
-        unit="items: every node peeked, less the least",
-    ),
-    Claim(
-        name="004-u-shape-conditional",
-        text="So is that of the conditional pop.",
-        source=OURS,
-        experiments=("004-u-curve",),
-        measure=lambda results: beyond_minimum(results, "conditional"),
-        expect=AtLeast(1),
-        unit="items: every node peeked, less the least",
-        why_not="A refusal brings the fresh top, so what is stale is mended at the price of a request.",
-    ),
-    Claim(
-        name="004-round-robin-beats-random",
-        text="Round-robin from a random start per client beats random placement, and costs nothing.",
-        source=OURS,
-        experiments=("004-placements",),
-        measure=lambda results: {
-            f"{nodes} nodes": results.ratio(
-                "mean", of={"place": "round-robin"}, to={"place": "random"}, nodes=nodes, concurrency=8
-            )
-            for nodes in (20, 100)
-        },
-        expect=AtMost(0.85),
-        unit="of random, with 8 clients",
-    ),
-    Claim(
-        name="004-fewest-of-two",
-        text="The fewest inserts of two nodes does a little better than round-robin.",
-        source=OURS,
-        experiments=("004-placements",),
-        measure=lambda results: {
-            f"{nodes} nodes": results.ratio(
-                "mean", of={"place": "fewest"}, to={"place": "round-robin"}, nodes=nodes, concurrency=8
-            )
-            for nodes in (20, 100)
-        },
-        expect=AtMost(1),
-        unit="of round-robin, with 8 clients",
-        note="With each node's count known exactly; from one client's own adds alone it is worse than round-robin.",
-    ),
-    Claim(
-        name="004-overtaken",
-        text="In steady work an item is overtaken as often, on average, as a pop errs.",
-        source=OURS,
-        experiments=("004-placements",),
-        measure=lambda results: {
-            f"{place}, {nodes} nodes": Estimate(
-                results.estimate("overtaken_mean", nodes=nodes, place=place, concurrency=8).value
-                / results.estimate("mean", nodes=nodes, place=place, concurrency=8).value
-            )
-            for nodes in (20, 100)
-            for place in _PLACES
-        },
-        expect=about(1, within=0.01),
-        unit="overtaken over rank error, means",
-    ),
-    Claim(
-        name="004-batches-cost-a-fraction",
-        text="Merged batches take a fraction of the requests.",
-        source=OURS,
-        experiments=("004-batches",),
-        measure=lambda results: results.estimate("requests_per_pop", batch=10, peeks=10),
-        expect=AtMost(2),
-        unit="requests an item, ten items from ten nodes",
     ),
 )
