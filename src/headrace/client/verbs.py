@@ -322,10 +322,10 @@ def popped(outcome: AnyOutcome, lease_of: Callable[[Batch], list[Any]]) -> Lease
     """The leases that a pop came to, the most urgent first."""
     outcome = raised(outcome)
     assert type(outcome) is PopDone
-    leases = Leases()
-    for batch in outcome.batches:
-        leases += lease_of(batch)
-    if len(outcome.batches) > 1:
+    if len(outcome.batches) == 1:
+        leases = Leases(lease_of(outcome.batches[0]))
+    else:
+        leases = Leases(lease for batch in outcome.batches for lease in lease_of(batch))
         leases.sort(key=_line)
     if outcome.top is not None:
         leases.top = outcome.top

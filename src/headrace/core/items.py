@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from binascii import hexlify
 from collections.abc import Mapping
 from struct import Struct as Layout
 from typing import Any, Final
@@ -42,6 +43,7 @@ _PLACE = Layout(">QQ")
 _LENGTH = Layout(">H")
 _pack_plain_head = _PLAIN_HEAD.pack
 _pack_place = _PLACE.pack
+_id_parts = Layout("8s4s4s4s12s").unpack
 
 
 class Extras(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -185,8 +187,7 @@ def parse_id(text: object) -> bytes:
 
 def show_id(raw: bytes) -> str:
     """An id as people see it."""
-    text = raw.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return b"-".join(_id_parts(hexlify(raw))).decode()
 
 
 def _extras_end(data: bytes, at: int) -> int:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
-import time
+from time import time_ns
 from typing import Final
 
+MS_NS: Final = 1_000_000
 _VERSION: Final = 7 << 76
 _VARIANT: Final = 2 << 62
 _COUNTER_BITS: Final = 62
@@ -22,6 +23,7 @@ class IdMaker:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ms = 0
+        self._ends_ns = 0
         self._next = 0
         self._limit = 0
 
@@ -36,9 +38,9 @@ class IdMaker:
 
     def _advance(self, count: int) -> int:
         with self._lock:
-            ms = time.time_ns() // 1_000_000
-            if ms > self._ms or self._next + count > self._limit:
-                self._begin(max(ms, self._ms))
+            now_ns = time_ns()
+            if now_ns >= self._ends_ns or self._next + count > self._limit:
+                self._begin(max(now_ns // MS_NS, self._ms))
             first = self._next
             self._next = first + count
             return first
@@ -52,6 +54,7 @@ class IdMaker:
             rand_a = ((self._next >> 64) + 1) & 0xFFF
         prefix = (ms << 80) | _VERSION | (rand_a << 64) | _VARIANT
         self._ms = ms
+        self._ends_ns = (ms + 1) * MS_NS
         self._next = prefix | rand_b
         self._limit = (prefix | ((1 << _COUNTER_BITS) - 1)) + 1
 

@@ -109,8 +109,8 @@ class FileLog:
         """How large a snapshot would be now; asked when a segment is due."""
         self.syncs = 0
         """How often this log has had the disk make a file or the names in its directory safe."""
-        self.written_bytes = written_bytes
-        """Bytes of frames found at recovery and written since: never falls; a snapshot is due by its growth."""
+        self._before_bytes = written_bytes - offset
+        """`written_bytes` less the offset in the current segment."""
         self._disk = disk
         self._segments = segments
         self._file = file
@@ -134,6 +134,11 @@ class FileLog:
         self._limit = 0
         """The offset in the segment that an ordinary append must not pass without asking `_make_room`."""
         self._set_limit()
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of frames found at recovery and written since: never falls; a snapshot is due by its growth."""
+        return self._before_bytes + self._offset
 
     @property
     def log_bytes(self) -> int:
@@ -173,7 +178,6 @@ class FileLog:
         self.end = position + count
         taken = (length + 63) & -64  # as `frame.aligned`, and `offset` is aligned
         self._offset = offset + taken
-        self.written_bytes += taken
         return position
 
     def _cut(self) -> None:
@@ -275,6 +279,7 @@ class FileLog:
         self._rolled.append(self._file)
         self._number, self._file = self._spare
         self._spare = None
+        self._before_bytes += self._offset - frame.FIRST
         self._offset = frame.FIRST
         self._is_cut = False
         self._segments.append(Segment(self._number, self.end, self.written_bytes))
