@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import click
 
+from headrace.cli.progress import Bar
 from headrace.core.errors import EXIT_FAILURE, Invalid
 
 
@@ -43,7 +44,7 @@ def run(scenario: str, seeds: str, jobs: int, as_json: bool) -> None:
     names = scenarios_of(scenario)
     wanted = _seeds(seeds)
     began = time.perf_counter()
-    with _progress(len(names) * len(wanted), "runs") as step:
+    with _progress("runs", len(names) * len(wanted)) as step:
         outcome = run_all(names, wanted, jobs=jobs, on_done=step)
     if as_json:
         click.echo(json.dumps(outcome.as_json()))
@@ -84,8 +85,8 @@ def replay(scenario: str, seed: int, full: bool, as_json: bool) -> None:
         result = Run(plan, story=story).go()
         click.echo("\n".join(story))
         sys.exit(0 if result.verdict.is_good else EXIT_FAILURE)
-    with _progress(None, "shrinking") as step:
-        failure = tell_failure(plan, on_run=lambda steps: step(1))
+    with Bar() as bar:
+        failure = tell_failure(plan, on_run=lambda steps: bar.tell(f"shrinking: {steps} of {len(plan.steps)} steps"))
     if failure is None:
         click.echo(json.dumps(None) if as_json else f"nothing is broken in seed {seed} of {name}")
         return
@@ -117,7 +118,7 @@ def safeguards(as_json: bool) -> None:
     from headrace.sim.safeguards import SAFEGUARDS, caught_at
 
     found = []
-    with _progress(len(SAFEGUARDS), "safeguards") as step:
+    with _progress("safeguards", len(SAFEGUARDS)) as step:
         for safeguard in SAFEGUARDS:
             found.append(caught_at(safeguard))
             step(1)
@@ -148,13 +149,16 @@ def _seeds(text: str) -> range:
 
 
 @contextmanager
-def _progress(total: int | None, label: str) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error, when somebody watches."""
-    if not sys.stderr.isatty():
-        yield lambda count: None
-    elif total is None:
-        with click.progressbar(length=1, label=label, file=sys.stderr, show_eta=False, show_percent=False) as bar:
-            yield lambda count: bar.update(0)
-    else:
-        with click.progressbar(length=total, label=label, file=sys.stderr, show_pos=True) as bar:
-            yield bar.update
+def _progress(unit: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error, when somebody watches: called with how much more is done."""
+    began = time.perf_counter()
+    done = 0
+    with Bar() as bar:
+
+        def step(count: int) -> None:
+            nonlocal done
+            done += count
+            spent_s = time.perf_counter() - began
+            bar.show("sim", done=done, total=total, unit=unit, seconds_left=spent_s / done * (total - done))
+
+        yield step
