@@ -59,6 +59,9 @@ def test_uniform_production_says_its_own_mean() -> None:
         ({"types": "100:1:1", "access": "rates"}, "--types gives SHAREs and --access is rates"),
         ({"types": "100:1", "production": "uniform:1:2"}, "--production uniform:FROM:TO sets every producer's times"),
         ({"design": "hub", "reach": 4}, "--reach is for --design stochastic: leave it out with hub"),
+        ({"design": "multicast", "producers": 50_000, "consumers": 50_000}, "their product must be at most 20,000,000"),
+        ({"access": "learned", "producers": 50_000, "consumers": 50_000}, "their product must be at most 20,000,000"),
+        ({"design": "hub", "producers": 50_000, "buffers": 5_000}, "it must be at most 20,000,000"),
         ({"design": "manger"}, "Did you mean 'manager'?"),
     ],
 )

@@ -18,6 +18,8 @@ from headrace.core.errors import Invalid
 from headrace.lab.parameters import Parameter
 
 DESIGNS = ("stochastic", "hub", "manager", "multicast")
+LARGEST_TABLE = 20_000_000
+"""Entries of one table: a few of 160 MB each."""
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter("design", "stochastic", "How a consumer finds an object.", choices=DESIGNS),
@@ -137,6 +139,7 @@ def understand(parameters: Mapping[str, Any]) -> System:
     if reach > producers:
         raise Invalid(f"--reach is {reach}: it must be at most the {producers} producers there are")
     _only_for_stochastic(parameters)
+    _fits(parameters, producers, reach)
     if parameters["exclude_visited"] and parameters["max_hops"] > reach:
         raise Invalid(
             f"--max-hops is {parameters['max_hops']}: with --exclude-visited it must be at most the {reach} producers "
@@ -155,15 +158,13 @@ def understand(parameters: Mapping[str, Any]) -> System:
 
 
 def reach_sets(system: System, seed: int) -> NDArray[np.int64]:
-    """Which producers each consumer may probe: `consumers` rows of `reach` distinct producers.
+    """Which producers each consumer of a system of limited reach may probe: rows of `reach` distinct producers.
 
     Random sets are drawn consumer by consumer. Balanced ones are dealt from shuffled decks of all producers, so
     that the numbers of consumers a producer serves differ by at most one.
     """
     random = np.random.default_rng([seed, 0x5E75])
     count, reach = system.producers, system.reach
-    if not system.limited_reach:
-        return np.tile(np.arange(count), (system.consumers, 1))
     if system.reach_sets == "random":
         return np.array([random.choice(count, reach, replace=False) for _ in range(system.consumers)])
     sets = np.empty((system.consumers, reach), dtype=np.int64)
@@ -251,3 +252,23 @@ def _only_for_stochastic(parameters: Mapping[str, Any]) -> None:
             raise Invalid(
                 f"--{name.replace('_', '-')} is for --design stochastic: leave it out with {parameters['design']}"
             )
+
+
+def _fits(parameters: Mapping[str, Any], producers: int, reach: int) -> None:
+    """Refuse tables that no memory would hold."""
+    consumers, buffers = parameters["consumers"], parameters["buffers"]
+    if parameters["design"] == "multicast" and consumers * producers > LARGEST_TABLE:
+        raise Invalid(
+            f"--consumers {consumers} each keep a table of {producers} --producers under multicast: "
+            f"their product must be at most {LARGEST_TABLE:,}"
+        )
+    if (parameters["access"] == "learned" or reach < producers) and consumers * reach > LARGEST_TABLE:
+        raise Invalid(
+            f"--consumers {consumers} each keep a table of the {reach} producers in reach: "
+            f"their product must be at most {LARGEST_TABLE:,}"
+        )
+    if parameters["design"] in ("hub", "manager") and producers * buffers > LARGEST_TABLE:
+        raise Invalid(
+            f"--producers {producers} times --buffers {buffers} is what a {parameters['design']} may hold: "
+            f"it must be at most {LARGEST_TABLE:,}"
+        )

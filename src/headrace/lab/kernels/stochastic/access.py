@@ -46,8 +46,10 @@ class Access(NamedTuple):
 def access_of(system: System, seed: int) -> Access:
     """The tables that `system` begins with."""
     learned = system.access == "learned"
-    alike = not (learned or system.limited_reach)
-    reach = reach_sets(system, seed)[: 1 if alike else None]
+    if system.limited_reach:
+        reach = reach_sets(system, seed)
+    else:
+        reach = np.tile(np.arange(system.producers), (system.consumers if learned else 1, 1))
     weights = system.weights()[reach]
     weights[~weights.any(axis=1)] = 1.0  # a reach of producers that all have share 0: what is left is to try them
     threshold, alias = np.empty(reach.shape), np.empty(reach.shape, dtype=np.int64)

@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.core.errors import Invalid
 from headrace.lab import distributed_queue
-from headrace.lab.distributed_queue import understand
+from headrace.lab.distributed_queue import LARGEST_TABLE, understand
 from headrace.lab.models.stochastic import pool, summary
 from headrace.lab.models.stochastic.probing import classes_of
 from headrace.lab.models.stochastic.probing import solve as solve_probing
@@ -41,6 +41,12 @@ def check(parameters: Mapping[str, Any]) -> None:
     ):
         if not covered:
             raise Invalid(f"no model covers {option}: leave it out, or use headrace simulate stochastic")
+    one_by_one = system.limited_reach and (system.reach_sets == "random" or len(system.types) > 1)
+    if one_by_one and system.consumers * system.producers > LARGEST_TABLE:
+        raise Invalid(
+            f"--consumers {system.consumers} times --producers {system.producers} must be at most {LARGEST_TABLE:,} "
+            "where their reach differs and they are modelled one by one: use --reach-sets balanced without --types"
+        )
 
 
 def solve(parameters: Mapping[str, Any]) -> dict[str, Any]:
