@@ -56,6 +56,8 @@ class Checker:
         """(since when a lease runs at the latest, its period) by receipt."""
         self._pauses: list[tuple[int, int]] = []
         self._granting: set[int] | None = None
+        self._full_us = -STALL_US
+        """When the disk was last found full: what waits is tried again after a while."""
         self._quiet = False
 
     def _report(self, invariant: str, text: str) -> None:
@@ -99,6 +101,7 @@ class Checker:
     def unwritten(self) -> None:
         """The log says that the group was not written."""
         self._writing = None
+        self._full_us = self.world.now_us
 
     def written(self) -> None:
         """The log says that the group was written."""
@@ -306,6 +309,8 @@ class Checker:
         """A numbered pop waits in the node, and was not granted anything: then there must be nothing for it."""
         if command.name or (request.session, request.number) in self.model.done:
             return  # what is held for its answer to be safe does not wait for an item
+        if self.world.now_us - self._full_us <= TICK_US:
+            return
         for queue in command.queues:
             book = self.model.books.get(queue)
             if book is None or book.settings.paused:

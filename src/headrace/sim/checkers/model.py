@@ -211,7 +211,8 @@ class Model:
             self._fresh.add(seq)
             if thing.key is not None:
                 holder = book.keys.get(thing.key)
-                if holder is not None and holder[1] + book.settings.key_seconds * US > at_us:
+                held_us = book.settings.key_seconds * US if queue not in self._changed else 0
+                if holder is not None and holder[1] + held_us > at_us:
                     self.report(KEYS, f"key {thing.key!r} of {queue} is held and was let in again")
                 self._remember_key(book, thing.key, thing.id, at_us)
         for _, holder_id in duplicates:
