@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace.sim import weakened
+from tests.store import weakened
 from tests.store.lives import Lives, Violation
 
 SEEDS = range(400)
