@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -75,6 +75,13 @@ class Process:
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
+
+    def lines(self) -> Iterator[str]:
+        """The whole lines that it prints, until it ends."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.endswith("\n"):
+                yield line.rstrip("\n")
 
     def send(self, sign: signal.Signals) -> None:
         self._process.send_signal(sign)
