@@ -12,11 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from headrace.client.shapes import Dead, Held, Ids, Leases, Place, Queued
-from headrace.client.verbs import Bodies, Call, Verbs, added_id, popped, settled
-from headrace.core.commands import AnyCommand, AnyOutcome, Batch, Commit, QueueStats
+from headrace.client.shapes import Dead, Held, Ids, Leases, Place, Queued, Receipt
+from headrace.client.verbs import Bodies, Call, Verbs, added_id, popped, raised, settled
+from headrace.core.commands import (
+    Abort,
+    AnyCommand,
+    AnyOutcome,
+    Batch,
+    Commit,
+    CountDone,
+    EndSession,
+    Purge,
+    QueueStats,
+)
 from headrace.core.errors import Rejected
-from headrace.core.items import Item
+from headrace.core.items import Item, parse_id
+from headrace.core.limits import check_queue_name
 
 T = TypeVar("T")
 UNSETTLED = "not settled before the next was taken"
@@ -266,6 +277,24 @@ class Headrace:
             Lease(queue, entry, epoch, counter, attempt, lease_us, engine, False, False, self)
             for entry, counter, attempt in zip(batch.entries, batch.counters, batch.attempts, strict=True)
         ]
+
+
+def hand_back(handle: Headrace, receipt: Receipt, cause: str, reason: str = "") -> None:
+    """Give back what another process held: `cause` is that its worker crashed, or nothing that counts (`closed`)."""
+    command = Abort(receipt.queue, receipt.epoch, [receipt.counter], 0, reason, cause=cause)  # type: ignore[arg-type]
+    settled(handle._engine.ask(command), "abort", 1)
+
+
+def end_session(handle: Headrace, session: bytes) -> None:
+    """The process of this session is dead: what it still held goes back, and counts as nothing."""
+    raised(handle._engine.ask(EndSession(session=session)))
+
+
+def withdraw(handle: Headrace, queue: str, id: str) -> bool:
+    """Take an item back that is still queued; whether it was."""
+    outcome = raised(handle._engine.ask(Purge(check_queue_name(queue), queued=True, ids=[parse_id(id)])))
+    assert isinstance(outcome, CountDone)
+    return outcome.count > 0
 
 
 def pop_detached(

@@ -6,7 +6,7 @@ request that will not be repeated (peeks; calls within one process, which return
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,6 +23,7 @@ from headrace.core.errors import (
     Unavailable,
 )
 from headrace.core.limits import QueueSettings
+from headrace.core.records import ABORTED
 
 
 class Command(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -72,7 +73,10 @@ class Commit(Command, frozen=True, tag=3, array_like=True, gc=False):
 
 
 class Abort(Command, frozen=True, tag=4, array_like=True, gc=False):
-    """Give leases back: after `delay_us`, or straight to the dead."""
+    """Give leases back: after `delay_us`, or straight to the dead.
+
+    `cause` is what it counts as: a failure, a crash of the worker (said by who watched it die), or neither.
+    """
 
     queue: str
     epoch: int
@@ -80,6 +84,7 @@ class Abort(Command, frozen=True, tag=4, array_like=True, gc=False):
     delay_us: int = 0
     reason: str = ""
     dead: bool = False
+    cause: Literal["aborted", "worker crashed", "closed"] = ABORTED
 
 
 class Extend(Command, frozen=True, tag=5, array_like=True, gc=False):
@@ -107,7 +112,10 @@ class Revive(Command, frozen=True, tag=7, array_like=True, gc=False):
 
 
 class Purge(Command, frozen=True, tag=8, array_like=True, gc=False):
-    """Throw items away: all that are queued, all the dead, or the dead with these ids."""
+    """Throw items away: all that are queued, all the dead, or the dead with these ids.
+
+    With ids and `queued` those of them that are queued still, and it is no error when some are not.
+    """
 
     queue: str
     queued: bool = False
@@ -145,9 +153,13 @@ class Why(Command, frozen=True, tag=13, array_like=True, gc=False):
 
 
 class EndSession(Command, frozen=True, tag=14, array_like=True, gc=False):
-    """The client leaves: what it still holds goes back to its queues; `crashed` counts against the worker."""
+    """The client leaves: what it still holds goes back to its queues; `crashed` counts against the worker.
+
+    `session` is another's, that died: who knows its name may end it.
+    """
 
     crashed: bool = False
+    session: bytes = b""
 
 
 class OpenSession(Command, frozen=True, tag=15, array_like=True, gc=False):

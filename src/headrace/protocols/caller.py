@@ -35,6 +35,7 @@ from headrace.core.commands import (
 )
 from headrace.core.errors import HeadraceError, OutcomeUnknown, PeerViolation, Unavailable
 from headrace.core.messages import VERSION, Answer, Call, Calls, Goodbye, Hello, Welcome
+from headrace.core.records import CLOSED
 
 LOOKS: Final = (Peek, ListDead, ListQueues, Describe, Why)
 """Commands that change nothing."""
@@ -290,7 +291,8 @@ class Caller:
 
     def _give_back(self, batches: list[Batch]) -> None:
         for batch in batches:
-            self.call(None, Abort(batch.queue, batch.epoch, batch.counters, 0, UNWANTED), deadline_us=None)
+            unwanted = Abort(batch.queue, batch.epoch, batch.counters, 0, UNWANTED, cause=CLOSED)
+            self.call(None, unwanted, deadline_us=None)
 
 
 def _wants(pending: Pending, batch: Batch) -> bool:

@@ -50,6 +50,11 @@ class AsyncLink(asyncio.Protocol):
         self._tasks = [self._loop.create_task(self._stay_connected()), self._loop.create_task(self._keep_time())]
 
     @property
+    def session(self) -> bytes:
+        """The session's name; who knows it may end it."""
+        return self._caller.session
+
+    @property
     def limits(self) -> Limits:
         welcome = self._caller.welcome
         return welcome.limits if welcome is not None else Limits()

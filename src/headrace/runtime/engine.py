@@ -34,6 +34,7 @@ from headrace.core.errors import HeadraceError, OutcomeUnknown, Unavailable
 from headrace.core.items import ENTRY_ID
 from headrace.core.limits import MIB, US, Limits
 from headrace.core.ports import DiskFailed, DiskFull
+from headrace.core.records import CLOSED
 from headrace.protocols.consumer import Renewal
 from headrace.protocols.effects import Effects, ask, turn
 from headrace.protocols.node import Node
@@ -184,7 +185,7 @@ class Engine:
             outcome = ref.outcome
             if isinstance(outcome, PopDone):
                 for batch in outcome.batches:
-                    self._decide(Abort(batch.queue, batch.epoch, batch.counters), Ticket())
+                    self._decide(Abort(batch.queue, batch.epoch, batch.counters, cause=CLOSED), Ticket())
 
     def watch(self, queue: str, epoch: int, counter: int, lease_us: int) -> None:
         """Renew this lease for as long as this process lives, or until `unwatch`."""

@@ -72,8 +72,15 @@ class Link:
         self._renewal = Renewal()
         self._keeper: threading.Thread | None = None
         self._bell = threading.Event()
+        self._sleeps_until_us = 0
+        """Until when the keeper sleeps, unless the bell is rung."""
         self._greet()
         _links.add(self)
+
+    @property
+    def session(self) -> bytes:
+        """The session's name; who knows it may end it."""
+        return self._caller.session
 
     @property
     def address(self) -> Address:
@@ -112,13 +119,14 @@ class Link:
 
     def watch(self, queue: str, epoch: int, counter: int, lease_us: int) -> None:
         """Renew this lease for as long as this process lives, or until `unwatch`."""
-        self._renewal.watch(queue, epoch, counter, lease_us, self.clock.now_us())
+        due_us = self._renewal.watch(queue, epoch, counter, lease_us, self.clock.now_us())
         if self._keeper is None:
             with self._lock:
                 if self._keeper is None:
                     self._keeper = threading.Thread(target=self._keep, name="headrace-keeper", daemon=True)
                     self._keeper.start()
-        self._bell.set()
+        if due_us < self._sleeps_until_us:
+            self._bell.set()
 
     def unwatch(self, queue: str, epoch: int, counter: int) -> None:
         self._renewal.unwatch(queue, epoch, counter)
@@ -134,7 +142,8 @@ class Link:
         self._bell.set()
         with self._lock:
             self._drop()
-            self._settle([(ticket, refusal(Unavailable("the handle was closed"))) for ticket in self._sleepers])
+            closed = refusal(Unavailable("the handle was closed"))
+            self._settle([(ticket, closed) for ticket in self._caller.waiting()])  # the one who reads among them
         _links.discard(self)
 
     # -- under the lock --------------------------------------------------------------------------------------------
@@ -297,6 +306,9 @@ class Link:
             self._last_error = f"{address}: {error}"
             return
         with self._lock:
+            if self._closed:
+                stream.close()
+                return
             self._stream = stream
             self._poll = select.poll()
             self._splitter = Splitter(HELLO_BYTES)
@@ -318,9 +330,13 @@ class Link:
 
     def _keep(self) -> None:
         while not self._closed:
-            next_us = self._renewal.next_us()
-            self._bell.wait(1.0 if next_us is None else max(0.0, (next_us - self.clock.now_us()) / US))
             self._bell.clear()
+            now_us = self.clock.now_us()
+            self._sleeps_until_us = now_us + US
+            next_us = self._renewal.next_us()
+            if next_us is not None:
+                self._sleeps_until_us = min(self._sleeps_until_us, next_us)
+            self._bell.wait(max(0.0, (self._sleeps_until_us - now_us) / US))
             for extend in self._renewal.due(self.clock.now_us()):
                 with contextlib.suppress(
                     HeadraceError

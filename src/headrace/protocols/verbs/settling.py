@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.core.commands import Abort, Commit, EndSession, Extend, Request, Settled
 from headrace.core.errors import Gone, StaleLease
-from headrace.core.records import ABORTED, CLOSED, WORKER_CRASHED, Committed, Prolonged, Returned, SessionsEnded
+from headrace.core.records import CLOSED, WORKER_CRASHED, Committed, Prolonged, Returned, SessionsEnded
 from headrace.protocols.effects import Effects
 from headrace.protocols.subqueue import Subqueue
 from headrace.protocols.verbs import adding
@@ -63,7 +63,7 @@ def abort(node: Node, now_us: int, request: Request, out: Effects) -> Returned |
         request.answered,
         command.queue,
         good,
-        ABORTED,
+        command.cause,
         command.reason[: node.limits.reason_chars],
         wall_us + command.delay_us if command.delay_us else 0,
         command.dead,
@@ -107,17 +107,18 @@ def end_session(node: Node, now_us: int, request: Request, out: Effects) -> None
     command = request.command
     assert isinstance(command, EndSession)
     wall_us = node.wall_us(now_us)
+    session = command.session or request.session
     reason = WORKER_CRASHED if command.crashed else CLOSED
     for sub in node.shard.queues.values():
         held = [
             counter
             for counter, (_, grant) in sub.leases.items()
-            if grant.session == request.session and not (grant.detached or grant.name) and counter not in sub.settling
+            if grant.session == session and not (grant.detached or grant.name) and counter not in sub.settling
         ]
         if held:
             sub.settling.update(held)
             out.stage(Returned(wall_us, b"", 0, 0, sub.name, held, reason))
-    out.stage(SessionsEnded(wall_us, b"", 0, 0, [request.session]), request.ref)
+    out.stage(SessionsEnded(wall_us, b"", 0, 0, [session]), request.ref)
 
 
 def _sort(

@@ -63,11 +63,13 @@ def purge(node: Node, now_us: int, request: Request, out: Effects) -> None:
     command = request.command
     assert isinstance(command, Purge)
     sub = _known(node, command.queue)
-    dead = (
-        _dead_seqs(sub, command.ids) if command.ids else sorted(sub.dead.keys() - sub.stirred) if command.dead else []
-    )
+    dead: list[int] = []
+    if command.ids and not command.queued:
+        dead = _dead_seqs(sub, command.ids)
+    elif command.dead:
+        dead = sorted(sub.dead.keys() - sub.stirred)
     sub.stir(dead)
-    queued = sub.reserve_all() if command.queued else []
+    queued = _queued_seqs(sub, command.ids) if command.queued else []
     if not dead and not queued:
         node.reply(request.ref, CountDone(0), out)
         return
@@ -119,24 +121,29 @@ def describe(node: Node, now_us: int, request: Request, out: Effects) -> None:
 
 
 def why(node: Node, now_us: int, request: Request, out: Effects) -> None:
-    """Find an item by its id; a scan, for a person who asks."""
+    """Find an item by its id: a scan, of the few that are leased first, since it is their workers who ask often."""
     command = request.command
     assert isinstance(command, Why)
-    for name in sorted(node.shard.queues):
-        sub = node.shard.queues[name]
-        sub.ripen(node.wall_us(now_us))
-        found = _find(sub, command.id)
-        if found is not None:
-            node.reply(request.ref, found, out)
-            return
+    subs = [node.shard.queues[name] for name in sorted(node.shard.queues)]
+    for find in (_find_leased, _find):
+        for sub in subs:
+            sub.ripen(node.wall_us(now_us))
+            found = find(sub, command.id)
+            if found is not None:
+                node.reply(request.ref, found, out)
+                return
     node.reply(request.ref, Whereabouts("unknown"), out)
 
 
-def _find(sub: Subqueue, item_id: bytes) -> Whereabouts | None:
+def _find_leased(sub: Subqueue, item_id: bytes) -> Whereabouts | None:
     for counter, (entry, grant) in sub.leases.items():
         if entry[ENTRY_ID] == item_id:
             now = Attempt(counter, grant.at_us, 0, "")
             return _place(sub, "leased", entry, since_us=grant.at_us, attempts=[now])
+    return None
+
+
+def _find(sub: Subqueue, item_id: bytes) -> Whereabouts | None:
     for dead in sub.dead.values():
         if dead.entry[ENTRY_ID] == item_id:
             return _place(sub, "dead", dead.entry, since_us=dead.died_us)
@@ -179,6 +186,18 @@ def _known(node: Node, queue: str) -> Subqueue:
     if sub is None:
         raise Gone(f"there is no queue {queue!r}.{nearest(queue, node.shard.queues)}")
     return sub
+
+
+def _queued_seqs(sub: Subqueue, ids: list[bytes]) -> list[int]:
+    """Set aside what is queued, or those with these ids."""
+    if not ids:
+        return sub.reserve_all()
+    wanted = set(ids)
+    delayed = [entry for _, entry in sub.delayed()]
+    found = [entry for entry in (*sub.ready, *delayed, *sub.held.values()) if entry[ENTRY_ID] in wanted]
+    for entry in found:
+        sub.reserve_one(entry_seq(entry), entry)
+    return [entry_seq(entry) for entry in found]
 
 
 def _dead_seqs(sub: Subqueue, ids: list[bytes]) -> list[int]:
