@@ -28,6 +28,11 @@ _ROOMS = {
     "headrace.client.opening": "open",
     "headrace.client.connecting": "connect",
     "headrace.client.asynchronous": "AsyncHeadrace AsyncLease aconnect aopen",
+    "headrace.work.app": "App",
+    "headrace.work.tasks": "Backoff Task",
+    "headrace.work.results": "Result",
+    "headrace.work.failures": "SoftTimeout TaskFailed",
+    "headrace.work.executor": "Executor",
 }
 _PUBLIC = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
@@ -53,11 +58,19 @@ if TYPE_CHECKING:
     )
     from headrace.core.items import Item
     from headrace.core.limits import Limits, QueueSettings
+    from headrace.work.app import App
+    from headrace.work.executor import Executor
+    from headrace.work.failures import SoftTimeout, TaskFailed
+    from headrace.work.results import Result
+    from headrace.work.tasks import Backoff, Task
 
 __all__ = [
+    "App",
     "AsyncHeadrace",
     "AsyncLease",
+    "Backoff",
     "Damaged",
+    "Executor",
     "Forbidden",
     "Full",
     "Gone",
@@ -73,7 +86,11 @@ __all__ = [
     "QueueSettings",
     "Receipt",
     "Rejected",
+    "Result",
+    "SoftTimeout",
     "StaleLease",
+    "Task",
+    "TaskFailed",
     "Unavailable",
     "aconnect",
     "aopen",

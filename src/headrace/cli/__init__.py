@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dead": ("headrace.cli.dead:dead", "List dead items, and why they died."),
     "revive": ("headrace.cli.dead:revive", "Queue dead items again."),
     "purge": ("headrace.cli.dead:purge", "Throw away what is queued, or the dead."),
+    "work": ("headrace.cli.work:work", "Run the tasks of an app, from its queues."),
     "verify": ("headrace.cli.mending:verify", "Read every file, and say what is right and what is wrong."),
     "repair": ("headrace.cli.mending:repair", "Set damaged parts aside, so that the directory opens again."),
     "bench": ("headrace.cli.bench:bench", "Measure what this machine does in a second."),

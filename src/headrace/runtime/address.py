@@ -48,7 +48,7 @@ class Address(NamedTuple):
         return stream
 
 
-class Backoff:
+class Redial:
     """When and where to try next: the addresses in turn, with a pause that grows from round to round."""
 
     def __init__(self, addresses: int) -> None:

@@ -17,7 +17,7 @@ from headrace.core.limits import US, Limits
 from headrace.core.messages import Answers, Welcome
 from headrace.protocols.caller import Caller, Told
 from headrace.protocols.consumer import Renewal
-from headrace.runtime.address import Address, Backoff, no_node
+from headrace.runtime.address import Address, Redial, no_node
 from headrace.runtime.clock import SystemClock
 from headrace.runtime.link import CONNECT_SECONDS, SESSION_BYTES
 from headrace.wire.binary import HELLO_BYTES, Splitter, from_node, pack
@@ -37,7 +37,7 @@ class AsyncLink(asyncio.Protocol):
         self._tls = tls
         self._timeout_us = round(timeout_seconds * US)
         self._caller = Caller(os.urandom(SESSION_BYTES), token=token)
-        self._backoff = Backoff(len(addresses))
+        self._backoff = Redial(len(addresses))
         self._renewal = Renewal()
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport | None = None

@@ -24,7 +24,7 @@ from headrace.core.limits import US, Limits
 from headrace.core.messages import Answers, Goodbye, Hello, Welcome
 from headrace.protocols.caller import Caller, Told
 from headrace.protocols.consumer import Renewal
-from headrace.runtime.address import Address, Backoff, no_node
+from headrace.runtime.address import Address, Redial, no_node
 from headrace.runtime.clock import SystemClock
 from headrace.wire.binary import HELLO_BYTES, Splitter, from_node, pack
 
@@ -64,7 +64,7 @@ class Link:
         self._unsent = bytearray()
         self._is_read = False
         self._sleepers: deque[Ticket] = deque()
-        self._backoff = Backoff(len(addresses))
+        self._backoff = Redial(len(addresses))
         self._last_error = "nothing was tried"
         self._next_try_us = 0
         self._closed = False

@@ -1,0 +1,73 @@
+"""Soft timeouts of plain tasks: `SoftTimeout`, raised inside the task.
+
+In the main thread by the system's timer, which also interrupts what waits in the system; in other threads by the
+interpreter, before its next step, so that a call which waits in the system is interrupted only when it returns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from types import FrameType
+
+from headrace.work.failures import SoftTimeout
+
+_raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_raise_in.argtypes = (ctypes.c_ulong, ctypes.py_object)
+
+
+class Alarm:
+    """For the main thread."""
+
+    def __init__(self) -> None:
+        signal.signal(signal.SIGALRM, self._on_alarm)
+
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """Raise `SoftTimeout` in what takes longer than so many seconds; None is for ever."""
+        if seconds is None:
+            yield
+            return
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _on_alarm(self, number: int, frame: FrameType | None) -> None:
+        raise SoftTimeout("the task's soft timeout has passed")
+
+
+class Watchman:
+    """For several threads; somebody calls `look` now and then."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until: dict[int, float] = {}
+
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """Raise `SoftTimeout` in what takes longer than so many seconds; None is for ever."""
+        if seconds is None:
+            yield
+            return
+        thread = threading.get_ident()
+        self._until[thread] = monotonic() + seconds
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._until.pop(thread, None) is None:
+                    _raise_in(thread, None)  # ours may be on its way still: it must not meet what comes after
+
+    def look(self) -> None:
+        """Interrupt the threads whose time is over."""
+        now = monotonic()
+        with self._lock:
+            for thread in [thread for thread, until in self._until.items() if until <= now]:
+                del self._until[thread]
+                _raise_in(thread, SoftTimeout)
