@@ -6,6 +6,7 @@ import importlib
 import sys
 
 SUBJECTS: tuple[str, ...] = (
+    "embedded",
     "log",
     "networked",
     "relaxed",
