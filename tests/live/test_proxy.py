@@ -1,4 +1,4 @@
-"""Clients that reach the node only through a proxy that delays, cuts, drops and resets: the books balance all the same."""
+"""Clients that reach the node only through a proxy that delays, cuts, drops and resets; and books that balance."""
 
 from contextlib import ExitStack
 from pathlib import Path
