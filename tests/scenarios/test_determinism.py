@@ -6,15 +6,13 @@ import os
 import subprocess
 import sys
 
-from headrace.sim.run import Run
-from headrace.sim.workloads import SCENARIOS, make_plan
+from headrace.sim.scenarios import ALL, carry_out, plan_of
 
 PRINT_TRACES = """
-from headrace.sim.run import Run
-from headrace.sim.workloads import SCENARIOS, make_plan
-for name in SCENARIOS:
+from headrace.sim.scenarios import ALL, carry_out, plan_of
+for name in ALL:
     for seed in (3, 4):
-        print(Run(make_plan(name, seed)).go().trace)
+        print(carry_out(plan_of(name, seed)).trace)
 """
 
 
@@ -29,20 +27,20 @@ def traces(hash_seed: str) -> list[str]:
 def test_a_seed_has_one_trace_under_any_hash_seed() -> None:
     first = traces("1")
     assert first == traces("2")
-    assert len(set(first)) == len(first) == 2 * len(SCENARIOS)
+    assert len(set(first)) == len(first) == 2 * len(ALL)
 
 
 def test_a_story_changes_nothing_of_the_run() -> None:
     story: list[str] = []
-    assert Run(make_plan("storm", 5), story=story).go().trace == Run(make_plan("storm", 5)).go().trace
+    assert carry_out(plan_of("storm", 5), story=story).trace == carry_out(plan_of("storm", 5)).trace
     assert story
 
 
 def test_every_fault_really_fires() -> None:
     fired = set()
-    for name in SCENARIOS:
+    for name in ALL:
         for seed in range(6):
-            fired |= Run(make_plan(name, seed)).go().faults.keys()
+            fired |= carry_out(plan_of(name, seed)).faults.keys()
     assert fired >= {
         "torn_write",
         "lost_write",

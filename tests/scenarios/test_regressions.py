@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.sim.run import Run
-from headrace.sim.workloads import make_plan
+from headrace.sim.scenarios import carry_out, plan_of
 
 FOUND = [
     ("calm", 2, "a named pop at its limit kept the node busy for ever"),
@@ -24,5 +23,5 @@ FOUND = [
 
 @pytest.mark.parametrize(("scenario", "seed", "found"), FOUND)
 def test_what_was_found_stays_mended(scenario: str, seed: int, found: str) -> None:
-    result = Run(make_plan(scenario, seed)).go()
+    result = carry_out(plan_of(scenario, seed))
     assert result.verdict.is_good, (found, result.verdict.first)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.sim.run import Run
 from headrace.sim.safeguards import SAFEGUARDS, Safeguard, caught_at
-from headrace.sim.workloads import make_plan
+from headrace.sim.scenarios import carry_out, plan_of
 
 
 @pytest.mark.parametrize("safeguard", SAFEGUARDS, ids=lambda safeguard: safeguard.name)
 def test_a_safeguard_that_is_away_is_missed(safeguard: Safeguard) -> None:
     seed = caught_at(safeguard, range(100))
     assert seed is not None
-    assert Run(make_plan(safeguard.scenario, seed)).go().verdict.is_good
+    assert carry_out(plan_of(safeguard.scenario, seed)).verdict.is_good

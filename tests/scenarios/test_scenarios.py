@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.sim.run import Run
-from headrace.sim.workloads import SCENARIOS, make_plan
+from headrace.sim.scenarios import ALL, carry_out, plan_of
 
 SEEDS = 16
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", ALL)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_nothing_is_lost_unexpected_or_unexplained(scenario: str, seed: int) -> None:
-    result = Run(make_plan(scenario, seed)).go()
+    result = carry_out(plan_of(scenario, seed))
     assert result.verdict.is_good, result.verdict.first

@@ -1,8 +1,8 @@
 from headrace.core.commands import Peek
 from headrace.sim.safeguards import SAFEGUARDS
+from headrace.sim.scenarios import plan_of
 from headrace.sim.shrinking import shrink, tell_failure
 from headrace.sim.steps import Ask, Step
-from headrace.sim.workloads import make_plan
 
 
 def steps(count: int) -> list[Step]:
@@ -28,12 +28,12 @@ def test_shrinking_gives_up_after_so_many_runs() -> None:
 
 
 def test_a_plan_that_breaks_nothing_has_no_failure_to_tell() -> None:
-    assert tell_failure(make_plan("calm", 0)) is None
+    assert tell_failure(plan_of("calm", 0)) is None
 
 
 def test_a_failure_is_told_in_few_steps_up_to_where_it_shows() -> None:
     safeguard = next(safeguard for safeguard in SAFEGUARDS if safeguard.name == "stale leases are refused")
-    plan = make_plan(safeguard.scenario, 0)
+    plan = plan_of(safeguard.scenario, 0)
     with safeguard.off():
         failure = tell_failure(plan)
     assert failure is not None

@@ -72,17 +72,16 @@ def replay(scenario: str, seed: int, full: bool, as_json: bool) -> None:
     Exit code 1 when it fails, 0 when nothing is broken.
     """
     from headrace.sim.campaign import scenarios_of
-    from headrace.sim.run import Run
+    from headrace.sim.scenarios import carry_out, plan_of
     from headrace.sim.shrinking import tell_failure
-    from headrace.sim.workloads import make_plan
 
     if scenario == "all":
         raise Invalid("a replay is of one scenario: name it")
     (name,) = scenarios_of(scenario)
-    plan = make_plan(name, seed)
+    plan = plan_of(name, seed)
     if full:
         story: list[str] = []
-        result = Run(plan, story=story).go()
+        result = carry_out(plan, story=story)
         click.echo("\n".join(story))
         sys.exit(0 if result.verdict.is_good else EXIT_FAILURE)
     with Bar() as bar:

@@ -163,7 +163,7 @@ class EndSession(Command, frozen=True, tag=14, array_like=True, gc=False):
 
 
 class OpenSession(Command, frozen=True, tag=15, array_like=True, gc=False):
-    """The client says hello for the first time; its numbered requests are known from here on."""
+    """The client is here: its numbered requests are known from now on. The count is 1 when they were before."""
 
 
 class Resume(Command, frozen=True, tag=16, array_like=True, gc=False):

@@ -33,6 +33,8 @@ class Welcome(msgspec.Struct, array_like=True, frozen=True, tag="welcome"):
     node: str
     limits: Limits
     knows: bool = True
+    calls_in_flight: int = 10_000
+    """So many unanswered calls it takes on one connection."""
 
 
 class Goodbye(msgspec.Struct, array_like=True, frozen=True, tag="goodbye"):

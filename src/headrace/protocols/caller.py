@@ -16,6 +16,7 @@ import msgspec
 
 from headrace.core.commands import (
     Abort,
+    Add,
     AnyCommand,
     AnyOutcome,
     Batch,
@@ -42,6 +43,10 @@ LOOKS: Final = (Peek, ListDead, ListQueues, Describe, Why)
 HELD_SLACK: Final = 1000
 UNWANTED: Final = "nobody waited for it any more"
 
+CALL_BYTES: Final = 4096
+"""More than a call has beside its items and receipts."""
+RECEIPT_BYTES: Final = 9
+
 Told = list[tuple[Any, AnyOutcome]]
 
 
@@ -66,10 +71,13 @@ class Caller:
         self._token = token
         self._is_new = True
         self._next_id = 1
-        self._next_number = 1
+        self.next_number = 1
+        """The number of the next call that has one."""
         self._pending: dict[int, Pending] = {}
         self._numbered: dict[int, int] = {}
         self._outbox: list[int] = []
+        self._under_way: set[int] = set()
+        """What was sent on this connection and has not had its last answer, whoever waits for it."""
         self._cancels: list[int] = []
         self._resume_id = 0
         self._held: dict[int, int] = {}
@@ -87,8 +95,8 @@ class Caller:
         waits = isinstance(command, Pop) and bool(command.wait_us or command.stream)
         number = 0
         if not waits and not isinstance(command, (*LOOKS, EndSession)):
-            number = self._next_number
-            self._next_number = number + 1
+            number = self.next_number
+            self.next_number = number + 1
             self._numbered[number] = call_id
         self._pending[call_id] = Pending(ref, command, number, deadline_us, waits)
         self._outbox.append(call_id)
@@ -99,11 +107,12 @@ class Caller:
         pending = self._pending.get(call_id)
         if pending is None:
             return
-        pending.ref = None
-        if not pending.sent:
+        if pending.waits:
+            self._forsake(call_id, pending)
+        elif pending.sent:
+            pending.ref = None
+        else:
             self._forget(call_id)
-        elif pending.waits:
-            self._cancels.append(call_id)
 
     # -- messages --------------------------------------------------------------------------------------------------
 
@@ -112,21 +121,30 @@ class Caller:
         return Hello(VERSION, self.session, self._is_new, self._token)
 
     def flush(self) -> Calls | None:
-        """What is to be said now, if we are connected and there is anything."""
+        """What is to be said now, if we are connected and there is anything; as much as fits into a frame."""
         if self.welcome is None or not (self._outbox or self._cancels):
             return None
-        answered = min(self._numbered, default=self._next_number)
-        calls = []
-        later = []
-        for call_id in self._outbox:
+        answered = min(self._numbered, default=self.next_number)
+        calls: list[Call] = []
+        later: list[int] = []
+        outbox = self._outbox
+        room_bytes = self.welcome.limits.frame_bytes
+        room_calls = self.welcome.calls_in_flight - len(self._under_way)
+        for at, call_id in enumerate(outbox):
             pending = self._pending.get(call_id)
             if pending is None:
                 continue
             if self._resume_id and pending.waits:
                 later.append(call_id)  # what we were handed before goes first
                 continue
+            if len(outbox) > 1:
+                room_bytes -= size_of(pending.command)
+            if len(calls) == room_calls or (room_bytes < 0 and calls):
+                later += outbox[at:]
+                break
             pending.sent = True
             calls.append(Call(call_id, pending.number, answered, pending.command))
+        self._under_way.update(call.id for call in calls)
         cancels, self._outbox, self._cancels = self._cancels, later, []
         return Calls(calls, cancels) if calls or cancels else None
 
@@ -151,23 +169,29 @@ class Caller:
         return told
 
     def on_goodbye(self, goodbye: Goodbye, error: HeadraceError) -> Told:
-        """The node will not talk to us: nobody need try again."""
+        """The node will not talk to us: nobody need try again, unless it says that it cannot just now."""
+        if isinstance(error, Unavailable):
+            return []
         self.refusal = error
-        return self._fail(list(self._pending), error)
+        unknown = OutcomeUnknown(f"it may have happened, and the node does not talk to us any more: {error}")
+        sent = [call_id for call_id, pending in self._pending.items() if pending.sent and pending.number]
+        return self._fail(sent, unknown) + self._fail(list(self._pending), error)
 
     def on_answers(self, answers: Iterable[Answer], now_us: int) -> Told:
         """Who is told what."""
         told: Told = []
         for answer in answers:
+            outcome = answer.outcome
+            if not (isinstance(outcome, PopDone) and outcome.more):
+                self._under_way.discard(answer.id)
             pending = self._pending.get(answer.id)
             if pending is None:
                 continue  # its deadline has passed
-            outcome = answer.outcome
             if answer.id == self._resume_id:
                 self._resume_id = 0
                 self._forget(answer.id)
-                assert isinstance(outcome, PopDone)
-                told += self._resumed(outcome.batches, now_us)
+                if isinstance(outcome, PopDone):  # else what we were handed comes back when its leases end
+                    told += self._resumed(outcome.batches, now_us)
                 continue
             if isinstance(outcome, PopDone):
                 if pending.waits:
@@ -176,8 +200,8 @@ class Caller:
                     self._give_back(outcome.batches)
                 elif outcome.more:
                     self._use_credit(pending, outcome)
-            elif isinstance(outcome, Settled):
-                self._let_go(pending.command)
+            elif isinstance(outcome, Settled) and self._held:
+                self._note_settled(pending.command, now_us)
             if not (isinstance(outcome, PopDone) and outcome.more):
                 self._forget(answer.id)
             if pending.ref is not None:
@@ -187,6 +211,7 @@ class Caller:
     def on_lost(self) -> None:
         """The connection is gone: all that is unanswered is to be said again on the next one."""
         self.welcome = None
+        self._under_way.clear()
         if self._resume_id:
             self._forget(self._resume_id)
             self._resume_id = 0
@@ -229,25 +254,26 @@ class Caller:
         told: Told = []
         for call_id in call_ids:
             pending = self._pending[call_id]
-            self._forget(call_id)
-            if pending.waits and pending.sent:
-                self._cancels.append(call_id)
             if pending.ref is not None:
                 told.append((pending.ref, refusal(error or _late(pending))))
+            if pending.waits:
+                self._forsake(call_id, pending)
+            else:
+                self._forget(call_id)
         return told
 
+    def _forsake(self, call_id: int, pending: Pending) -> None:
+        """Nobody waits for this pop any more: have it ended, and until then give back what comes for it."""
+        if call_id not in self._under_way:
+            self._forget(call_id)
+        elif pending.ref is not None:
+            pending.ref = pending.deadline_us = None
+            self._cancels.append(call_id)
+
     def _fail_sent(self, error: HeadraceError) -> Told:
-        """A new session begins: what the old one had sent has no answer; the rest gets new numbers."""
-        told = self._fail([i for i, p in self._pending.items() if p.sent and p.number], error)
+        """The session begins anew: what was sent has no answer. Numbers go on, so that nothing old passes for new."""
         self._held.clear()
-        self._numbered.clear()
-        self._next_number = 1
-        for call_id, pending in self._pending.items():
-            if pending.number:
-                pending.number = self._next_number
-                self._next_number += 1
-                self._numbered[pending.number] = call_id
-        return told
+        return self._fail([i for i, p in self._pending.items() if p.sent and p.number], error)
 
     def _hold(self, outcome: PopDone, now_us: int) -> None:
         for batch in outcome.batches:
@@ -257,10 +283,14 @@ class Caller:
             if len(live) < len(self._held) // 2:
                 self._held = live
 
-    def _let_go(self, command: AnyCommand) -> None:
-        if self._held and isinstance(command, Commit | Abort):
+    def _note_settled(self, command: AnyCommand, now_us: int) -> None:
+        if isinstance(command, Commit | Abort):
             for counter in command.counters:
                 self._held.pop(counter, None)
+        elif isinstance(command, Extend):
+            for counter in command.counters:
+                if counter in self._held:
+                    self._held[counter] = max(self._held[counter], now_us + 2 * command.lease_us)
 
     def _use_credit(self, pending: Pending, outcome: PopDone) -> None:
         assert isinstance(pending.command, Pop)
@@ -271,21 +301,23 @@ class Caller:
         """What we had been handed and did not know of goes to those who wait; what nobody wants goes back."""
         told: Told = []
         unwanted: list[Batch] = []
-        for batch in batches:
-            call_id = next((i for i, p in self._pending.items() if _wants(p, batch)), None)
-            if call_id is None:
-                unwanted.append(batch)
-                continue
-            pending = self._pending[call_id]
-            assert isinstance(pending.command, Pop)
-            more = pending.command.stream and len(batch.counters) < pending.command.count
-            outcome = PopDone([batch], None, more)
-            self._hold(outcome, now_us)
-            if more:
-                self._use_credit(pending, outcome)
-            else:
-                self._forget(call_id)
-            told.append((pending.ref, outcome))
+        for rest in batches:
+            while rest.counters:
+                call_id = next((i for i, p in self._pending.items() if _wants(p, rest.queue)), None)
+                if call_id is None:
+                    unwanted.append(rest)
+                    break
+                pending = self._pending[call_id]
+                assert isinstance(pending.command, Pop)
+                batch, rest = _divided(rest, pending.command.count)
+                more = pending.command.stream and len(batch.counters) < pending.command.count
+                outcome = PopDone([batch], None, more)
+                self._hold(outcome, now_us)
+                if more:
+                    self._use_credit(pending, outcome)
+                else:
+                    self._forget(call_id)
+                told.append((pending.ref, outcome))
         self._give_back(unwanted)
         return told
 
@@ -295,15 +327,46 @@ class Caller:
             self.call(None, unwanted, deadline_us=None)
 
 
-def _wants(pending: Pending, batch: Batch) -> bool:
+def size_of(command: AnyCommand) -> int:
+    """About how many bytes a command has on the wire, rather more than fewer."""
+    match command:
+        case Add():
+            return CALL_BYTES + _items_bytes(command.items)
+        case Commit():
+            added = sum(_items_bytes(items) for _, items in command.added)
+            return CALL_BYTES + RECEIPT_BYTES * len(command.counters) + added
+        case Abort() | Extend():
+            return CALL_BYTES + RECEIPT_BYTES * len(command.counters)
+        case Resume():
+            return CALL_BYTES + RECEIPT_BYTES * len(command.held)
+        case _:
+            return CALL_BYTES
+
+
+def _items_bytes(items: list[bytes]) -> int:
+    return sum(map(len, items)) + 5 * len(items)
+
+
+def _wants(pending: Pending, queue: str) -> bool:
     command = pending.command
     return (
         pending.waits
         and pending.ref is not None
         and isinstance(command, Pop)
-        and batch.queue in command.queues
-        and len(batch.counters) <= command.count
+        and queue in command.queues
+        and command.count > 0
     )
+
+
+def _divided(batch: Batch, count: int) -> tuple[Batch, Batch]:
+    """The first so many of a batch, and the rest."""
+    first, rest = (
+        msgspec.structs.replace(
+            batch, counters=batch.counters[part], entries=batch.entries[part], attempts=batch.attempts[part]
+        )
+        for part in (slice(count), slice(count, None))
+    )
+    return first, rest
 
 
 def _late(pending: Pending) -> HeadraceError:

@@ -12,10 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from headrace.core.access import Access
-from headrace.core.commands import AnyOutcome, PopDone, Request, Resume, refusal
-from headrace.core.errors import Forbidden, HeadraceError, PeerViolation
+from headrace.core.commands import AnyOutcome, PopDone, Request, refusal
+from headrace.core.errors import HeadraceError, PeerViolation, Rejected
 from headrace.core.limits import Limits
 from headrace.core.messages import VERSION, Answer, Answers, Calls, Goodbye, Hello, Welcome
+from headrace.protocols.sense import check_command
 
 SESSION_BYTES: Final = 16
 
@@ -77,7 +78,7 @@ class Door:
         self.session, self.is_new = message.session, message.is_new
 
     def welcome(self, *, knows: bool) -> Welcome:
-        return Welcome(VERSION, self._node, self._limits, knows)
+        return Welcome(VERSION, self._node, self._limits, knows, self._most_calls)
 
     def on_calls(self, message: Calls) -> tuple[list[Request], list[Ref]]:
         """The requests that the calls come to, and the refs that are cancelled."""
@@ -95,12 +96,13 @@ class Door:
             if call.id in calls:
                 continue  # said twice on one connection: the first will be answered
             calls.add(call.id)
-            if not access.is_full and not isinstance(call.command, Resume):
-                try:
+            try:
+                check_command(call.command, self._limits)
+                if not access.is_full:
                     access.check(call.command)
-                except Forbidden as error:
-                    self.answer(call.id, refusal(error))
-                    continue
+            except Rejected as error:
+                self.answer(call.id, refusal(error))
+                continue
             requests.append(Request(Ref(self, call.id), call.command, self.session, call.number, call.answered))
         return requests, [Ref(self, call_id) for call_id in message.cancels if call_id in calls]
 

@@ -163,18 +163,19 @@ class Node:
             return settling.commit(self, now_us, request, out)
         return VERBS[kind](self, now_us, request, out)
 
-    def cancel(self, now_us: int, refs: Iterable[Any], out: Effects) -> None:
-        """Nobody waits for these answers any more: what is parked for them goes; what is decided goes on."""
-        gone = set(refs)
+    def cancel(self, refs: Iterable[Any]) -> list[Any]:
+        """Nobody waits for these answers any more: what is parked for them goes, and what is decided goes on.
+
+        Those that were parked, and so would never be answered, are returned.
+        """
+        gone = dict.fromkeys(refs)
         for key, waiting in list(self._in_flight.items()):
             left = [ref for ref in waiting if ref not in gone]
             if len(left) < len(waiting):
                 self._in_flight[key] = left
                 if not left and (self.pops.leave(key) or self.adds.leave(key)):
                     del self._in_flight[key]
-        for ref in gone:
-            if self.pops.leave(ref) is None:
-                self.adds.leave(ref)
+        return [ref for ref in gone if self.pops.leave(ref) or self.adds.leave(ref)]
 
     def all_refs(self) -> list[Any]:
         """Everyone who waits for an answer."""

@@ -252,9 +252,16 @@ class Shard:
         return DONE
 
     def _sessions_opened(self, record: SessionsOpened) -> AnyOutcome:
+        """Know these sessions from now on; the outcome says how many were known before."""
+        known = 0
         for session in record.sessions:
-            self.sessions.setdefault(session, Session(record.at_us, outcomes={}))
-        return DONE
+            state = self.sessions.get(session)
+            if state is None:
+                self.sessions[session] = Session(record.at_us, outcomes={})
+            else:
+                known += 1
+                state.seen_us = max(state.seen_us, record.at_us)
+        return CountDone(known)
 
     def _sessions_ended(self, record: SessionsEnded) -> AnyOutcome:
         for session in record.sessions:

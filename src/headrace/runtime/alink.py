@@ -147,8 +147,7 @@ class AsyncLink(asyncio.Protocol):
 
     def _flush(self) -> None:
         self._flush_is_due = False
-        calls = self._caller.flush()
-        if calls is not None and self._transport is not None:
+        while self._transport is not None and (calls := self._caller.flush()) is not None:
             self._transport.write(pack(calls))
 
     def _tell(self, told: Told) -> None:

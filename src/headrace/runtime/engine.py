@@ -158,9 +158,9 @@ class Engine:
                 self._mend()
             now_us = monotonic_ns() // 1000
             with self._guarded():
-                if cancelled:
-                    self.node.cancel(now_us, cancelled, self._out)
                 self.node.handle(now_us, requests, self._out)
+                for ref in self.node.cancel(cancelled) if cancelled else ():
+                    self.node.hold(ref, PopDone())  # after all that it was granted
                 self._turn(now_us)
             return self.node.waits_for_safety and not self._syncing
 
@@ -174,7 +174,7 @@ class Engine:
         with self._lock:
             if not self._usable:
                 return
-            self.node.cancel(self.clock.now_us(), [ref], self._out)
+            self.node.cancel([ref])
             if isinstance(ref, Ticket):
                 with contextlib.suppress(ValueError):
                     self._sleepers.remove(ref)  # or it would be appointed, and nobody would come

@@ -156,8 +156,7 @@ class Link:
 
     def _send(self) -> None:
         """Send what can be sent at once; the reader sends the rest."""
-        calls = self._caller.flush()
-        if calls is not None:
+        while (calls := self._caller.flush()) is not None:
             self._unsent += pack(calls)
         if not self._unsent or self._stream is None:
             return

@@ -16,14 +16,17 @@ from time import monotonic
 from typing import Any, Final, cast
 
 from headrace.core.access import FULL, Access
-from headrace.core.commands import AnyOutcome, OpenSession, Request, refusal
-from headrace.core.errors import HeadraceError, PeerViolation
+from headrace.core.commands import AnyOutcome, CountDone, OpenSession, Request, refusal
+from headrace.core.errors import HeadraceError, PeerViolation, Unavailable
+from headrace.core.limits import US
 from headrace.core.messages import Calls, Hello
 from headrace.protocols.door import Door, Ref, goodbye
 from headrace.runtime.engine import Callback, Engine
 from headrace.server.limits import ServerLimits
 from headrace.wire.binary import HELLO_BYTES, Splitter, from_client, pack
 
+TOUCHES: Final = 4
+"""So often a session is touched in the time after which it would be forgotten."""
 SHORT_SYNC_SECONDS: Final = 0.002
 """A sync up to this long costs less in place than the way to a thread and back."""
 
@@ -39,6 +42,7 @@ class BinaryDoor:
         self.loop = asyncio.get_running_loop()
         self.thread = threading.get_ident()
         self.connections: set[Connection] = set()
+        self._by_session: dict[bytes, Connection] = {}
         self.refused = 0
         """Connections turned away since the start: too many, a wrong token, a broken protocol."""
         self.on_turn: Callable[[float, int], None] | None = None
@@ -49,6 +53,7 @@ class BinaryDoor:
         self._inbox: deque[tuple[Connection, int, AnyOutcome]] = deque()
         self._turn_is_due = False
         self._sync_seconds = 0.0
+        self._touch_later()
 
     def protocol(self) -> Connection:
         """A new connection's protocol, for `loop.create_server`."""
@@ -63,6 +68,23 @@ class BinaryDoor:
         self._requests += requests
         self._cancelled += cancelled
         self._turn_soon()
+
+    def take_over(self, connection: Connection) -> None:
+        """A client is back: what is left of its last connection ends, before anything is granted to that again."""
+        session = connection.door.session
+        older = self._by_session.get(session)
+        self._by_session[session] = connection
+        if older is not None:
+            older.hang_up(None)
+
+    def forget(self, connection: Connection) -> None:
+        """The connection is over: nobody waits for its answers."""
+        self.connections.discard(connection)
+        if self._by_session.get(connection.door.session) is connection:
+            del self._by_session[connection.door.session]
+        refs = connection.door.refs()
+        if refs:
+            self.gather([], refs)
 
     def dirty(self, connection: Connection) -> None:
         """The connection has something to send at the end of this turn."""
@@ -86,6 +108,16 @@ class BinaryDoor:
         for connection in list(self.connections):
             connection.hang_up(None)
 
+    def _touch_later(self) -> None:
+        self.loop.call_later(self.engine.limits.session_silence_us / US / TOUCHES, self._touch)
+
+    def _touch(self) -> None:
+        """See to it that no session is forgotten while its client is connected."""
+        if self._by_session:
+            nobody = Callback(lambda outcome: None)
+            self.gather([Request(nobody, OpenSession(), session) for session in self._by_session], [])
+        self._touch_later()
+
     def _empty_inbox(self) -> None:
         while self._inbox:
             connection, call_id, outcome = self._inbox.popleft()
@@ -106,7 +138,7 @@ class BinaryDoor:
                 must_sync = self.engine.decide_many(requests, cancelled)
             except HeadraceError as error:
                 for request in requests:
-                    cast(Ref, request.ref).settle(refusal(error))
+                    cast(Ref | Callback, request.ref).settle(refusal(error))
             else:
                 if must_sync:
                     self._sync()
@@ -174,7 +206,7 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=self._server.limits.unread_bytes // 4)
         if len(self._server.connections) >= self._server.limits.connections:
             self.hang_up(
-                PeerViolation(f"this node has {len(self._server.connections):,} connections, and takes no more")
+                Unavailable(f"this node has {len(self._server.connections):,} connections, and takes no more just now")
             )
             return
         self._server.connections.add(self)
@@ -232,23 +264,22 @@ class Connection(asyncio.Protocol):
         if self._hello_timer is not None:
             self._hello_timer.cancel()
         self._splitter.most_bytes = self._server.engine.limits.frame_bytes
-        knows = hello.session in self._server.engine.node.shard.sessions
-        if hello.is_new and not knows:
-            opened = Request(Callback(lambda outcome: self._opened_soon()), OpenSession(), hello.session)
-            self._server.gather([opened], [])
-        else:
-            self._open(knows=knows)
+        self._server.take_over(self)
+        self._server.gather([Request(Callback(self._opened_soon), OpenSession(), hello.session)], [])
 
-    def _opened_soon(self) -> None:
+    def _opened_soon(self, outcome: AnyOutcome) -> None:
         """Called on whatever thread found the session to be safe."""
         with contextlib.suppress(RuntimeError):
-            self._server.loop.call_soon_threadsafe(lambda: self._open(knows=True))
+            self._server.loop.call_soon_threadsafe(lambda: self._open(outcome))
 
-    def _open(self, *, knows: bool) -> None:
+    def _open(self, outcome: AnyOutcome) -> None:
+        if not isinstance(outcome, CountDone):
+            self.hang_up(Unavailable("the session could not be opened: try again"))
+            return
         early, self._early = self._early, None
         if self._transport is None:
             return
-        self._transport.write(pack(self.door.welcome(knows=knows)))
+        self._transport.write(pack(self.door.welcome(knows=self.door.is_new or outcome.count > 0)))
         try:
             for message in early or ():
                 self._server.gather(*self.door.on_calls(message))
@@ -257,7 +288,7 @@ class Connection(asyncio.Protocol):
 
     def _no_hello(self) -> None:
         if self._early is not None:
-            self.hang_up(PeerViolation(f"no hello came within {self._server.limits.hello_seconds:g} s"))
+            self.hang_up(Unavailable(f"no hello came within {self._server.limits.hello_seconds:g} s"))
 
     def _wake(self) -> None:
         self._server.dirty(self)
@@ -270,7 +301,4 @@ class Connection(asyncio.Protocol):
             self._hello_timer.cancel()
         if self._transport is not None:
             self._transport = None
-            self._server.connections.discard(self)
-            refs = self.door.refs()
-            if refs:
-                self._server.gather([], refs)
+            self._server.forget(self)

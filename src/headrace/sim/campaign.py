@@ -12,8 +12,8 @@ from typing import Any, Final
 from headrace.core.errors import Invalid
 from headrace.core.names import nearest
 from headrace.sim.checkers import verdict as v
-from headrace.sim.run import Result, Run
-from headrace.sim.workloads import SCENARIOS, make_plan
+from headrace.sim.run import Result
+from headrace.sim.scenarios import ALL, carry_out, plan_of
 
 BATCH: Final = 16
 """Runs that a process is given at once."""
@@ -59,11 +59,9 @@ class Outcome:
 def scenarios_of(name: str) -> list[str]:
     """The scenarios that a name stands for."""
     if name == "all":
-        return list(SCENARIOS)
-    if name not in SCENARIOS:
-        raise Invalid(
-            f"there is no scenario {name!r}.{nearest(name, SCENARIOS)} There are: all, {', '.join(SCENARIOS)}"
-        )
+        return list(ALL)
+    if name not in ALL:
+        raise Invalid(f"there is no scenario {name!r}.{nearest(name, ALL)} There are: all, {', '.join(ALL)}")
     return [name]
 
 
@@ -87,7 +85,7 @@ def run_all(
 
 
 def run_one(run: tuple[str, int]) -> Result:
-    return Run(make_plan(*run)).go()
+    return carry_out(plan_of(*run))
 
 
 def _run_some(runs: list[tuple[str, int]]) -> list[Result]:

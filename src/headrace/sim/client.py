@@ -109,6 +109,11 @@ class Client:
     def open_refs(self) -> list[int]:
         return [ref for pending in self.pending.values() for ref in pending.refs]
 
+    @property
+    def unanswered(self) -> list[c.AnyCommand]:
+        """What it still waits for."""
+        return [pending.command for pending in self.pending.values()]
+
     def _ask_again(self) -> None:
         for count, pending in list(self.pending.items()):
             if pending.number and not pending.refs:

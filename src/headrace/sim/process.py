@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from headrace.core.commands import AnyOutcome, Pop, Request
+from headrace.core.commands import AnyOutcome, Pop, PopDone, Request
 from headrace.core.errors import Damaged
 from headrace.core.limits import Limits
 from headrace.core.ports import DiskFailed, DiskFull
@@ -126,6 +126,7 @@ class Process:
         self.on_damage: Callable[[Damaged], None] | None = None
         """What mends a directory that does not open for its damage; None when there is none to expect."""
         self.inbox: list[Request] = []
+        self._cancelled: list[object] = []
         self._limits = limits
         self._clients = clients
         self._checker = checker
@@ -199,6 +200,7 @@ class Process:
         self.world.tell(lambda: "the power fails" if power else "killed")
         was_up, self.is_up = self.is_up, False
         self.inbox.clear()
+        self._cancelled.clear()
         self.paused_until_us = 0
         self._checker.died()
         self.power_fails = False
@@ -259,6 +261,14 @@ class Process:
             if self.boots == boots and self.is_up:
                 do()
 
+    @property
+    def is_paused(self) -> bool:
+        return self.world.now_us < self.paused_until_us
+
+    def later(self, do: Callable[[], None]) -> None:
+        """Do something when this process turns next, if it is still there then."""
+        self._later(0, do)
+
     def _later(self, by_us: int, do: Callable[[], None]) -> None:
         """Do something in a while, if this process is still there; and when it is paused, after that."""
         boots = self.boots
@@ -266,7 +276,7 @@ class Process:
         def due() -> None:
             if self.boots != boots or not self.is_up:
                 return
-            if self.world.now_us < self.paused_until_us:
+            if self.is_paused:
                 self._deferred.append(due)
             else:
                 self._guarded(do)
@@ -277,36 +287,46 @@ class Process:
 
     def receive(self, request: Request) -> None:
         """A request comes in; all that come at one instant are one batch."""
-        if not self.is_up:
-            return
-        self.inbox.append(request)
-        if len(self.inbox) == 1:
-            self._later(0, self._serve)
+        if self.is_up:
+            self._serve_soon()
+            self.inbox.append(request)
 
     def cancel(self, refs: Sequence[object]) -> None:
-        """A connection is gone: nobody waits for these."""
-        if self.is_up:
-            gone = set(refs)
-            self.inbox = [request for request in self.inbox if request.ref not in gone]
-            for ref in refs:
-                self._waiting.pop(ref, None)
-            self.node.cancel(self.world.now_us, refs, self.out)
+        """A connection is gone, or a client waits no more: nobody waits for these."""
+        if self.is_up and refs:
+            self._serve_soon()
+            self._cancelled += refs
+
+    def _serve_soon(self) -> None:
+        if not self.inbox and not self._cancelled:
+            self._later(0, self._serve)
 
     def _serve(self) -> None:
         requests, self.inbox = self.inbox, []
-        if not requests:
+        cancelled, self._cancelled = self._cancelled, []
+        if not requests and not cancelled:
             return
         now_us = self.world.now_us
         self._waiting.update((request.ref, request) for request in requests)
         self._checker.deciding(requests, self.node.wall_us(now_us))
-        if len(requests) == 1 and not requests[0].session:
+        if len(requests) == 1 and not requests[0].session and not cancelled:
             outcome = ask(self.node, self.watched, now_us, requests[0], self.out)
             if outcome is not None:
                 self.out.replies.append((requests[0].ref, outcome))
             self._finish_turn()
         else:
             self.node.handle(now_us, requests, self.out)
+            self._forget(cancelled)
             self._turn()
+
+    def _forget(self, cancelled: Sequence[object]) -> None:
+        """Nobody waits for these; who waited in the node hears that it has ended, after all that was granted."""
+        for ref in self.node.cancel(cancelled):
+            self.node.hold(ref, PopDone())
+        for ref in cancelled:
+            request = self._waiting.get(ref)
+            if request is not None and request.number:
+                del self._waiting[ref]
 
     def _turn(self) -> None:
         turn(self.node, self.watched, self.world.now_us, self.out)
@@ -315,7 +335,8 @@ class Process:
     def _finish_turn(self) -> None:
         replies, self.out.replies = self.out.replies, []
         for ref, outcome in replies:
-            request = self._waiting.pop(ref, None)
+            more = type(outcome) is PopDone and outcome.more
+            request = self._waiting.get(ref) if more else self._waiting.pop(ref, None)
             if request is None:
                 continue
             self.world.note(encode_outcome(outcome))

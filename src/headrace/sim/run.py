@@ -67,12 +67,18 @@ class Run:
         disk = SimDisk(self.world.stream("disk"), capacity_bytes=plan.disk_bytes, fired=self.faults)
         self.process = Process(self.world, disk, self, self.checker, limits=plan.limits, pace=plan.pace)
         self.damage = Damage(self.process, self.faults)
-        inside = plan.clients * 2 // 3 if plan.pace.ends_leases else 0
-        self.clients = [
-            Client(i, self.world, self._send, self._new_ref, is_inside=i < inside) for i in range(plan.clients)
-        ]
-        self._drainer = Client(plan.clients, self.world, self._send, self._new_ref)
+        self._prepare()
+        self.clients = [self._new_client(i) for i in range(plan.clients)]
+        self._drainer = self._new_client(plan.clients)
         self._disk_ends_us = 0
+
+    def _prepare(self) -> None:
+        """Set up what lies between clients and process; here they meet without anything between."""
+
+    def _new_client(self, index: int) -> Client:
+        """The client of this place; the last place is that of who drains."""
+        inside = self.plan.clients * 2 // 3 if self.plan.pace.ends_leases else 0
+        return Client(index, self.world, self._send, self._new_ref, is_inside=index < inside)
 
     def go(self) -> Result:
         """Carry the plan out."""
@@ -221,8 +227,8 @@ class Run:
             self._drain_once(late=round_ > DRAIN_ROUNDS // 2)
             if self._is_empty():
                 break
-        if self._drainer.pending:
-            self.verdict.broken(v.LIVENESS, world.now_us, f"requests are not answered: {self._drainer.pending}")
+        if self._drainer.unanswered:
+            self.verdict.broken(v.LIVENESS, world.now_us, f"requests are not answered: {self._drainer.unanswered}")
         self._ask_alone(c.ListQueues())
         self.checker.drained(self._left)
         process.check_fold(after_records=0)

@@ -25,8 +25,7 @@ from headrace.sim import process
 from headrace.sim.checkers import verdict as v
 from headrace.sim.disk import SimDisk
 from headrace.sim.process import Process
-from headrace.sim.run import Run
-from headrace.sim.workloads import make_plan
+from headrace.sim.scenarios import carry_out, plan_of
 from headrace.store.log import SyncToken
 from headrace.store.recovery import Recovery
 from headrace.store.snapshot import SnapshotWriter
@@ -76,7 +75,7 @@ def caught_at(safeguard: Safeguard, seeds: range = SEEDS) -> int | None:
     """The first seed at which the right invariant breaks without the safeguard."""
     with safeguard.off():
         for seed in seeds:
-            if Run(make_plan(safeguard.scenario, seed)).go().verdict.counts[safeguard.invariant]:
+            if carry_out(plan_of(safeguard.scenario, seed)).verdict.counts[safeguard.invariant]:
                 return seed
     return None
 

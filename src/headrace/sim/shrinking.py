@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from headrace.sim.run import Run
+from headrace.sim.scenarios import carry_out
 from headrace.sim.steps import Plan, Step
 
 MOST_RUNS: Final = 1500
@@ -32,7 +32,7 @@ class Failure:
 
 def tell_failure(plan: Plan, *, on_run: Callable[[int], None] = lambda steps: None) -> Failure | None:
     """The smallest plan found that breaks what this one breaks, with its story; None when nothing breaks."""
-    result = Run(plan).go()
+    result = carry_out(plan)
     if result.verdict.is_good:
         return None
     invariant = result.verdict.first[0].invariant
@@ -42,12 +42,12 @@ def tell_failure(plan: Plan, *, on_run: Callable[[int], None] = lambda steps: No
         nonlocal runs
         runs += 1
         on_run(len(steps))
-        return bool(Run(msgspec.structs.replace(plan, steps=steps)).go().verdict.counts[invariant])
+        return bool(carry_out(msgspec.structs.replace(plan, steps=steps)).verdict.counts[invariant])
 
     steps = shrink(plan.steps, fails, most_runs=MOST_RUNS)
     small = msgspec.structs.replace(plan, steps=steps)
     story: list[str] = []
-    final = Run(small, story=story).go()
+    final = carry_out(small, story=story)
     text = next(found.text for found in final.verdict.first if found.invariant == invariant)
     return Failure(small, invariant, text, _up_to(story, invariant), runs)
 

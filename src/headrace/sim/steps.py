@@ -11,6 +11,7 @@ import msgspec
 from headrace.core.commands import AnyCommand
 from headrace.core.limits import Limits
 from headrace.sim.disk import DiskFaults
+from headrace.sim.network import Weather
 from headrace.sim.process import Pace
 
 
@@ -60,6 +61,32 @@ class Vanish(Deed, frozen=True):
 
 class Disconnect(Deed, frozen=True):
     """A client's connection breaks; it connects again and asks again."""
+
+
+class Cut(Deed, frozen=True):
+    """A client's connection breaks; `silent`, and one side hears of it long before the other."""
+
+    silent: bool
+
+
+class Away(Deed, frozen=True):
+    """A client does nothing for a while, as under SIGSTOP; `hangs_up`, and it comes back on a new connection."""
+
+    for_us: int
+    hangs_up: bool
+
+
+class Forsake(Deed, frozen=True):
+    """A client waits no more for something that it asked."""
+
+    pick: int
+
+
+class Intrude(Deed, frozen=True):
+    """A peer connects that breaks the protocol."""
+
+    kind: str
+    seed: int
 
 
 class Kill(Deed, frozen=True):
@@ -137,3 +164,9 @@ class Plan(msgspec.Struct, frozen=True):
     queues: list[str]
     steps: list[Step]
     disk_bytes: int = 1 << 40
+    weather: Weather | None = None
+    """What the network is like; None is no network at all."""
+    call_us: int = 0
+    """How long a remote client waits for an answer, beyond the request's own wait."""
+    renewing: int = 0
+    """So many of the remote clients renew what they hold."""

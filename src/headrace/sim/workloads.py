@@ -146,10 +146,10 @@ SCENARIOS: Final[dict[str, Scenario]] = {
 
 def make_plan(name: str, seed: int) -> s.Plan:
     """The plan of one seed."""
-    return _Maker(name, SCENARIOS[name], seed).plan()
+    return Maker(name, SCENARIOS[name], seed).plan()
 
 
-class _Maker:
+class Maker:
     """Draws a plan."""
 
     def __init__(self, name: str, scenario: Scenario, seed: int) -> None:

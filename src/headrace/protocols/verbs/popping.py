@@ -90,11 +90,11 @@ def resume(node: Node, now_us: int, request: Request, out: Effects) -> None:
     known = set(command.held)
     batches = []
     for sub in node.shard.queues.values():
-        by_period: dict[int, list[int]] = {}
+        alike: dict[tuple[int | None, int], list[int]] = {}
         for counter, (_, grant) in sub.leases.items():
             if grant.session == request.session and grant.pushed and not (grant.name or counter in known):
-                by_period.setdefault(grant.lease_us, []).append(counter)
-        for lease_us, counters in by_period.items():
+                alike.setdefault((node.shard.epoch_of(counter), grant.lease_us), []).append(counter)
+        for (_, lease_us), counters in alike.items():
             batches.append(_batch(node, sub, counters, lease_us))
     node.hold(request.ref, PopDone(batches))
 

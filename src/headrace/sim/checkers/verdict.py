@@ -39,6 +39,12 @@ LIVENESS: Final = "liveness"
 """Something that could go on did not."""
 RECOVERY: Final = "recovery"
 """A disk with nothing wrong could not be opened, or damage was taken for nothing."""
+TOLD: Final = "told"
+"""A caller was told nothing, or twice, or what is not so of its call."""
+CREDIT: Final = "credit"
+"""A consumer was handed more than it had room for."""
+PROTOCOL: Final = "protocol"
+"""A peer that broke the protocol kept its connection, or had something done after."""
 MACHINE: Final = "machine"
 """The machine fell over one of its own assertions."""
 
@@ -60,6 +66,9 @@ INVARIANTS: Final = (
     VIEWS,
     LIVENESS,
     RECOVERY,
+    TOLD,
+    CREDIT,
+    PROTOCOL,
     MACHINE,
 )
 

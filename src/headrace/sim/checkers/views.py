@@ -64,9 +64,10 @@ class Views:
         expected = self._expected
         if expected is None or expected.ref != request.ref:
             return
+        self._expected = None  # a stream has further answers, which say what came later
         if isinstance(outcome, c.Refused):
-            if outcome.kind in ("Unavailable", "Full", "Paused", "Gone"):
-                expected.grants = []
+            if outcome.kind not in ("Unavailable", "Full", "Paused", "Gone"):
+                self._expected = expected
             return
         seen = expected.seen(outcome)
         if seen != expected.answer:
