@@ -29,7 +29,7 @@ coverage: $(VENV)/.dev
 	$(PY) -m pytest $(addprefix tests/,$(PURE) sim scenarios server client) $(addprefix --cov=headrace.,$(PURE)) --cov-branch \
 		--cov-report=term-missing:skip-covered
 
-# The pages that are made from the program: docs/commands.md, docs/limits.md.
+# The pages that are made from the program: docs/commands.md, docs/configuration.md, docs/limits.md.
 docs: $(VENV)/.dev
 	$(PY) -m headrace.cli.pages
 

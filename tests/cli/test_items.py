@@ -148,7 +148,7 @@ def test_a_misspelt_directory_is_not_made(headrace: Headrace, tmp_path: Path) ->
         ("declare q --max-attempts 0", "max_attempts must be a whole number from 1"),
         ("declare q --capacity-items many", "'many' is not a whole number, nor 'none'"),
         ("peak q", "Did you mean 'peek'?"),
-        ("peek q --at ''", "say which directory: --at DIR, or set HEADRACE_AT"),
+        ("peek q --at ''", "say where the node is: --at DIR or --at headrace://host:port, or set HEADRACE_AT"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(headrace: Headrace, command: str, sentence: str) -> None:

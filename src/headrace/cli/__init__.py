@@ -17,6 +17,7 @@ from headrace.core.errors import EXIT_FAILURE, HeadraceError, outward
 from headrace.core.names import nearest
 
 SECTIONS = {
+    "Nodes": ("serve", "up", "status", "access"),
     "Items": ("add", "pop", "peek", "commit", "abort", "extend", "why"),
     "Queues": ("queues", "stats", "declare", "pause", "resume", "drop", "dead", "revive", "purge"),
     "Data": ("verify", "repair"),
@@ -27,6 +28,10 @@ SECTIONS = {
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, the line in `headrace --help`)
+    "serve": ("headrace.cli.serve:serve", "Serve the queues of a directory to other processes and machines."),
+    "up": ("headrace.cli.up:up", "Serve several nodes on this machine, and start again those that die."),
+    "status": ("headrace.cli.status:status", "Show how a node is doing."),
+    "access": ("headrace.cli.access:access", "Issue, list and revoke access tokens."),
     "add": ("headrace.cli.adding:add", "Add items, from arguments, a file or standard input."),
     "pop": ("headrace.cli.items:pop", "Lease the most urgent items."),
     "peek": ("headrace.cli.items:peek", "Show the most urgent items, and leave them there."),

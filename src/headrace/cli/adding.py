@@ -49,7 +49,7 @@ def add(
     not_before: str | None,
     item_id: str | None,
     wait: float,
-    at: str,
+    at: options.Place,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -112,7 +112,9 @@ def _source(bodies: tuple[str, ...], file: str | None) -> IO[bytes]:
     return sys.stdin.buffer
 
 
-def _add_lines(queue: str, source: IO[bytes], settings: dict[str, Any], *, wait: float, at: str, as_json: bool) -> None:
+def _add_lines(
+    queue: str, source: IO[bytes], settings: dict[str, Any], *, wait: float, at: options.Place, as_json: bool
+) -> None:
     """Add in batches, each all or none; an error says how far it came."""
     total_bytes = os.fstat(source.fileno()).st_size if source is not sys.stdin.buffer else 0
     added = read_bytes = 0

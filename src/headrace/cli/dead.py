@@ -18,7 +18,7 @@ _ids = click.argument("ids", metavar="[ID]...", nargs=-1)
 @click.option("--after", type=int, metavar="PLACE", help="Go on after this place, the last one of a former listing.")
 @options.at
 @options.as_json
-def dead(*, queue: str, count: int, after: int | None, at: str, as_json: bool) -> None:
+def dead(*, queue: str, count: int, after: int | None, at: options.Place, as_json: bool) -> None:
     """List the dead items of QUEUE, and why they died.
 
     An item is dead after too many failed attempts, or on request; it is handed out no more until it is revived.
@@ -65,7 +65,7 @@ def dead(*, queue: str, count: int, after: int | None, at: str, as_json: bool) -
 @_ids
 @options.at
 @options.as_json
-def revive(*, queue: str, ids: tuple[str, ...], at: str, as_json: bool) -> None:
+def revive(*, queue: str, ids: tuple[str, ...], at: options.Place, as_json: bool) -> None:
     """Queue dead items of QUEUE again, their counts reset: those with these IDs, or all.
 
     Example: headrace revive thumbnails --at data
@@ -85,7 +85,7 @@ def revive(*, queue: str, ids: tuple[str, ...], at: str, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask. (Only a terminal is asked.)")
 @options.at
 @options.as_json
-def purge(*, queue: str, ids: tuple[str, ...], dead: bool, yes: bool, at: str, as_json: bool) -> None:
+def purge(*, queue: str, ids: tuple[str, ...], dead: bool, yes: bool, at: options.Place, as_json: bool) -> None:
     """Throw away what is queued in QUEUE; or its dead; or the dead with these IDs.
 
     What is leased stays with those who hold it.

@@ -35,7 +35,7 @@ def pop(
     lease: float | None,
     at_least: int | None,
     name: str | None,
-    at: str,
+    at: options.Place,
     as_json: bool,
 ) -> None:
     """Lease the most urgent items of a QUEUE, or of several, and print them.
@@ -65,7 +65,7 @@ def pop(
 @options.count(10)
 @options.at
 @options.as_json
-def peek(*, queue: str, count: int, at: str, as_json: bool) -> None:
+def peek(*, queue: str, count: int, at: options.Place, as_json: bool) -> None:
     """Show the most urgent items of QUEUE, and leave them there.
 
     Exit code 3 when there is nothing that could be handed out now.
@@ -92,7 +92,7 @@ def peek(*, queue: str, count: int, at: str, as_json: bool) -> None:
 )
 @options.at
 @options.as_json
-def commit(*, receipts: tuple[str, ...], added: tuple[tuple[str, str], ...], at: str, as_json: bool) -> None:
+def commit(*, receipts: tuple[str, ...], added: tuple[tuple[str, str], ...], at: options.Place, as_json: bool) -> None:
     """Settle leased items as done, by the RECEIPTs that pop gave.
 
     With --add the new items and the commit become true together, or not at all.
@@ -113,7 +113,9 @@ def commit(*, receipts: tuple[str, ...], added: tuple[tuple[str, str], ...], at:
 @click.option("--dead", is_flag=True, help="Do not hand them out again: put them with the dead.")
 @options.at
 @options.as_json
-def abort(*, receipts: tuple[str, ...], delay: float, reason: str, dead: bool, at: str, as_json: bool) -> None:
+def abort(
+    *, receipts: tuple[str, ...], delay: float, reason: str, dead: bool, at: options.Place, as_json: bool
+) -> None:
     """Give leased items back, by the RECEIPTs that pop gave.
 
     Example: headrace abort thumbnails/1f3c9a-2b --delay 30 --reason "disk full" --at data
@@ -128,7 +130,7 @@ def abort(*, receipts: tuple[str, ...], delay: float, reason: str, dead: bool, a
 @click.option("--seconds", type=float, required=True, help="How long from now.")
 @options.at
 @options.as_json
-def extend(*, receipts: tuple[str, ...], seconds: float, at: str, as_json: bool) -> None:
+def extend(*, receipts: tuple[str, ...], seconds: float, at: options.Place, as_json: bool) -> None:
     """Hold leased items for longer, by the RECEIPTs that pop gave.
 
     Example: headrace extend thumbnails/1f3c9a-2b --seconds 600 --at data
@@ -142,7 +144,7 @@ def extend(*, receipts: tuple[str, ...], seconds: float, at: str, as_json: bool)
 @click.argument("item_id", metavar="ID")
 @options.at
 @options.as_json
-def why(*, item_id: str, at: str, as_json: bool) -> None:
+def why(*, item_id: str, at: options.Place, as_json: bool) -> None:
     """Say where an item is, how many are ahead of it, since when, and what became of each attempt.
 
     Exit code 3 when it is not here: committed, expired, purged, or never added.

@@ -12,7 +12,7 @@ from headrace.core.errors import EXIT_FAILURE
 
 
 @click.command()
-@options.at
+@options.directory
 @options.as_json
 def verify(*, at: str, as_json: bool) -> None:
     """Read every file, and say what is right and what is wrong; nothing is changed.
@@ -64,7 +64,7 @@ def verify(*, at: str, as_json: bool) -> None:
 
 
 @click.command()
-@options.at
+@options.directory
 @options.as_json
 def repair(*, at: str, as_json: bool) -> None:
     """Set damaged parts aside, so that the directory opens again, and say what is missing.

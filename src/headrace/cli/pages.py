@@ -1,4 +1,5 @@
-"""The pages that are made from the program: `docs/commands.md` from --help, `docs/limits.md` from the limits.
+"""The pages that are made from the program: `docs/commands.md` from --help, `docs/limits.md` from the limits,
+`docs/configuration.md` from the options that can be set in a file.
 
 `python -m headrace.cli.pages` (or `make docs`) writes them; a test holds them current, and fails where a command, an
 option, a limit or a setting says nothing of itself.
@@ -12,6 +13,7 @@ from pathlib import Path
 import click
 
 from headrace.cli import COMMANDS, cli
+from headrace.cli.configuration import settings, wanted
 from headrace.cli.documented import field_docs
 from headrace.cli.measured import MeasuredGroup
 from headrace.cli.shown import size, span
@@ -29,8 +31,10 @@ COMMANDS_HEAD = """\
 
 This page is made from `--help` (`make docs`).
 
-**Everywhere.** Each option can also be set by the environment: `HEADRACE_AT` and `HEADRACE_JSON` for all commands,
-`HEADRACE_COMMAND_OPTION` (such as `HEADRACE_POP_LEASE=300`) for one. Durations are seconds.
+**Everywhere.** `--at` names a directory, whether it is being served or not, or the address of a node. Each option can
+also be set by the environment: `HEADRACE_AT` and `HEADRACE_JSON` for all commands, `HEADRACE_COMMAND_OPTION` (such as
+`HEADRACE_POP_LEASE=300`) for one; and some in a file, see [configuration](configuration.md). An access token comes from
+`HEADRACE_TOKEN` or `--token-file`, and is never an argument. Durations are seconds.
 
 | exit code | meaning |
 |---|---|
@@ -45,6 +49,10 @@ body is `"body"` when it is UTF-8 text, and `"body_base64"` when it is not.
 
 | command | prints |
 |---|---|
+| `serve` | once ready `{"at", "url", "port", "rest_url", "rest_port", "socket", "pid"}` |
+| `up` | a line an event: `{"node", "event", …}`; the events are `up`, `died`, `stopped`, `failed` |
+| `status` | `{"at", "answered_ms", "queued", "leased", "dead", …, "oldest_seconds", "queues": […]}` |
+| `access` | `{"name", "token", "scopes"}`, `{"tokens": [{"name", "scopes"}…]}`, `{"revoked": NAME}` |
 | `add` | `{"ids": […]}`; with `--lines` `{"added": N}` |
 | `pop` | `{"items": [{"receipt", "attempt", "lease_seconds", "id", "queue", "priority", "added", "key", "headers", \
 "body"}…], "top": P}`; `top` is the most urgent priority when `--at-least` was not met, else null |
@@ -72,6 +80,61 @@ This page is made from `core/limits.py` and `server/limits.py` (`make docs`).
 - A bound that is set is at most {COUNT_MAX:,}.
 - A segment of the log has {size(SEGMENT_BYTES)}, less on a small disk.
 """
+
+
+CONFIGURATION_HEAD = """\
+# Configuration
+
+This page is made from the options of the commands (`make docs`).
+
+The commands read `headrace.toml` in the current directory, or the file that `--config FILE` or `HEADRACE_CONFIG` names.
+The library reads no file and no environment: what it is told, it is told in Python.
+
+A flag comes before the environment, the environment before the file, the file before what is built in. A file with a
+mistake in it is refused as a whole, whichever command reads it, and the sentence names the nearest right setting.
+
+```toml
+[client]
+at = "headraces://queue.example.org"
+token_file = "/etc/headrace/token"
+
+[serve]
+at = "/var/lib/headrace"
+durability = "os"
+
+[limits]
+body_bytes = 65536
+connections = 500
+```
+
+An access token is in none of these: it is in the file that `token_file` names, or in `HEADRACE_TOKEN`.
+"""
+
+SECTION_HEADS = {
+    "client": "What all commands share that use a node.",
+    "serve": "`headrace serve`",
+    "limits": "The [limits](limits.md) of a node that `headrace serve` runs.",
+    "up": "`headrace up`; the nodes that it starts read `[serve]` and `[limits]`.",
+}
+
+
+def configuration_page() -> str:
+    """All settings, by section."""
+    parts = [CONFIGURATION_HEAD]
+    for section, options in settings().items():
+        parts += [f"## [{section}]", "", SECTION_HEADS[section], ""]
+        parts += ["| setting | is | unless set | environment | what it is |", "|---|---|---|---|---|"]
+        parts += [_setting_row(section, name, option) for name, option in options.items()]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _setting_row(section: str, name: str, option: click.Option) -> str:
+    variable = option.envvar or f"HEADRACE_{'SERVE' if section == 'limits' else section.upper()}_{name.upper()}"
+    default = option.to_info_dict()["default"]
+    shown = "" if default in (None, (), False) or option.multiple else f"`{default}`"
+    text = (option.help or "").replace("|", "\\|")
+    return f"| `{name}` | {wanted(option)[0]} | {shown} | `{variable}` | {text} |"
 
 
 def commands_page() -> str:
@@ -108,13 +171,13 @@ def limits_page() -> str:
             LIMITS_HEAD,
             "## A node's limits",
             "",
-            "`headrace.open(path, limits=headrace.Limits(…))` sets others.",
+            "`headrace.open(path, limits=headrace.Limits(…))` sets others; `headrace serve` has an option for each.",
             "",
             *_table(Limits),
             "",
             "## What a node takes from the outside",
             "",
-            "These hold for its doors, the binary one and REST.",
+            "These hold for its doors, the binary one and REST; `headrace serve` has an option for each.",
             "",
             *_table(ServerLimits),
             "",
@@ -149,7 +212,7 @@ def _value(name: str, value: object) -> str:
     return span(value) if name.endswith("_seconds") else f"{value:,}"
 
 
-PAGES = {"commands.md": commands_page, "limits.md": limits_page}
+PAGES = {"commands.md": commands_page, "configuration.md": configuration_page, "limits.md": limits_page}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

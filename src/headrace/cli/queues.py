@@ -20,7 +20,7 @@ LEDGER = ("added", "moved_in", "committed", "expired", "purged", "moved_out", "q
 @click.command()
 @options.at
 @options.as_json
-def queues(*, at: str, as_json: bool) -> None:
+def queues(*, at: options.Place, as_json: bool) -> None:
     """List the queues and how full they are.
 
     Example: headrace queues --at data
@@ -40,7 +40,7 @@ def queues(*, at: str, as_json: bool) -> None:
 @click.argument("queue")
 @options.at
 @options.as_json
-def stats(*, queue: str, at: str, as_json: bool) -> None:
+def stats(*, queue: str, at: options.Place, as_json: bool) -> None:
     """Show the figures of QUEUE: what is in it, what went through it, and its settings.
 
     The ledger balances: added + moved in = committed + expired + purged + moved out + quarantined
@@ -103,7 +103,7 @@ def _number_or_none(text: str) -> int | str:
 @_settings
 @options.at
 @options.as_json
-def declare(*, queue: str, at: str, as_json: bool, **given: Any) -> None:
+def declare(*, queue: str, at: options.Place, as_json: bool, **given: Any) -> None:
     """Create QUEUE, or change its settings; those not named stay as they are.
 
     Example: headrace declare thumbnails --capacity-items 100000 --max-attempts 5 --at data
@@ -122,7 +122,7 @@ def declare(*, queue: str, at: str, as_json: bool, **given: Any) -> None:
 @click.argument("queue")
 @options.at
 @options.as_json
-def pause(*, queue: str, at: str, as_json: bool) -> None:
+def pause(*, queue: str, at: options.Place, as_json: bool) -> None:
     """Hand nothing of QUEUE out until it is resumed; adds go on.
 
     Example: headrace pause thumbnails --at data
@@ -134,7 +134,7 @@ def pause(*, queue: str, at: str, as_json: bool) -> None:
 @click.argument("queue")
 @options.at
 @options.as_json
-def resume(*, queue: str, at: str, as_json: bool) -> None:
+def resume(*, queue: str, at: options.Place, as_json: bool) -> None:
     """Hand items of QUEUE out again.
 
     Example: headrace resume thumbnails --at data
@@ -146,7 +146,7 @@ def resume(*, queue: str, at: str, as_json: bool) -> None:
 @click.argument("queue")
 @options.at
 @options.as_json
-def drop(*, queue: str, at: str, as_json: bool) -> None:
+def drop(*, queue: str, at: options.Place, as_json: bool) -> None:
     """Remove QUEUE with all that is in it; refused while items are leased.
 
     Example: headrace drop thumbnails --at data
@@ -161,7 +161,7 @@ def drop(*, queue: str, at: str, as_json: bool) -> None:
         click.echo(f"{queue} is gone, and {counted(lost, 'item')} with it")
 
 
-def _set_paused(queue: str, paused: bool, *, at: str, as_json: bool) -> None:
+def _set_paused(queue: str, paused: bool, *, at: options.Place, as_json: bool) -> None:
     with options.opened(at) as handle:
         handle.stats(queue)  # a misspelt name must not make a queue
         handle.declare(queue, paused=paused)

@@ -62,6 +62,7 @@ class Door:
         self._access_of = access_of
         self._wake = wake
         self._access: Access | None = None
+        self._token = ""
         self._answers: list[Answer] = []
 
     def on_hello(self, message: Hello) -> None:
@@ -75,7 +76,13 @@ class Door:
         if len(message.session) != SESSION_BYTES:
             raise PeerViolation(f"a session has {SESSION_BYTES} bytes, not {len(message.session)}")
         self._access = self._access_of(message.token)
+        self._token = message.token
         self.session, self.is_new = message.session, message.is_new
+
+    def renew_access(self) -> None:
+        """Ask again what the client's token allows; raises when that is nothing."""
+        if self._access is not None:
+            self._access = self._access_of(self._token)
 
     def welcome(self, *, knows: bool) -> Welcome:
         return Welcome(VERSION, self._node, self._limits, knows, self._most_calls)

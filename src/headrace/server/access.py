@@ -38,7 +38,7 @@ class Tokens:
 
     def __init__(self, directory: str) -> None:
         self._path = os.path.join(directory, FILE_NAME)
-        self._stamp: Any = None
+        self._stamp: tuple[int, int, int] | None = None
         """What the file looked like when it was read; None while there is none."""
         self._issued: list[Issued] = []
         self._refresh()
@@ -85,14 +85,19 @@ class Tokens:
             raise Invalid(f"there is no token {name!r}: `headrace access list` shows them")
         self._write([issued for issued in self._issued if issued.name != name])
 
-    def _refresh(self) -> None:
+    def stamp(self) -> tuple[int, int, int] | None:
+        """What changes whenever a token is issued or revoked."""
         try:
             status = os.stat(self._path)
         except FileNotFoundError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def _refresh(self) -> None:
+        stamp = self.stamp()
+        if stamp is None:
             self._stamp, self._issued = None, []
-            return
-        stamp = status.st_mtime_ns, status.st_size, status.st_ino
-        if stamp != self._stamp:
+        elif stamp != self._stamp:
             with open(self._path, "rb") as file:
                 try:
                     self._issued = msgspec.json.decode(file.read(), type=list[Issued])

@@ -102,6 +102,14 @@ class BinaryDoor:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
                 self.loop.call_soon_threadsafe(self._empty_inbox)
 
+    def renew_access(self) -> None:
+        """Hang up on those whose access tokens are worth nothing any more."""
+        for connection in list(self.connections):
+            try:
+                connection.door.renew_access()
+            except HeadraceError as error:
+                connection.hang_up(error)
+
     async def close(self) -> None:
         """Hang up on everybody, once what was asked is answered."""
         self._turn()

@@ -9,7 +9,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -20,6 +20,8 @@ from headrace.runtime.engine import Durability, Engine
 from headrace.server.access import Tokens
 from headrace.server.binary import BinaryDoor
 from headrace.server.limits import ServerLimits
+
+WATCH_SECONDS: Final = 0.25
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +59,9 @@ class Serving:
         self.rest_port = 0
         self._rest: Any = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._watcher: asyncio.Task[None] | None = None
+        self.ended = asyncio.Event()
+        """Set when the node is of no more use; or by whoever wants to stop."""
 
     async def start(self) -> None:
         """Open the doors."""
@@ -74,15 +79,18 @@ class Serving:
             )
         except OSError as error:
             raise Unavailable(
-                f"port {settings.port} of {settings.host} cannot be listened on: {error.strerror}; choose another"
+                f"port {settings.port} of {settings.host} cannot be listened on: {_why(error)}; choose another"
             ) from error
         self._servers.append(server)
         self.port = server.sockets[0].getsockname()[1]
         await self._listen_locally(self.binary.local_protocol)
         await self._serve_rest(self.binary)
+        self._watcher = loop.create_task(self._watch(self.binary))
 
     async def close(self) -> None:
         """Close the doors, then the node: what was acknowledged is safe."""
+        if self._watcher is not None:
+            self._watcher.cancel()
         for server in self._servers:
             server.close()
         if self._rest is not None:
@@ -93,6 +101,17 @@ class Serving:
         if self.binary is not None:
             await self.binary.close()
         await asyncio.get_running_loop().run_in_executor(None, self.engine.close)
+
+    async def _watch(self, door: BinaryDoor) -> None:
+        """Hold who is connected to the tokens as they are now, and see whether the node has failed."""
+        assert self.tokens is not None
+        known = self.tokens.stamp()
+        while not self.ended.is_set():
+            await asyncio.sleep(WATCH_SECONDS)
+            if known != (known := self.tokens.stamp()):
+                door.renew_access()
+            if not self.engine.is_usable:
+                self.ended.set()
 
     async def _serve_rest(self, door: BinaryDoor) -> None:
         """REST needs more than the core install: without that the binary door stands alone."""
@@ -113,7 +132,7 @@ class Serving:
             )
         except OSError as error:
             raise Unavailable(
-                f"port {port} of {settings.host} cannot be listened on for REST: {error.strerror}; choose another"
+                f"port {port} of {settings.host} cannot be listened on for REST: {_why(error)}; choose another"
             ) from error
         self.rest_port = listening.getsockname()[1]
         hosts = frozenset({"localhost", settings.host.lower(), *map(str.lower, settings.allow_hosts)})
@@ -163,6 +182,13 @@ class Serving:
         except (OSError, ssl.SSLError) as error:
             raise Invalid(f"the certificate {settings.certificate!r} and its key cannot be used: {error}") from error
         return context
+
+
+def _why(error: OSError) -> str:
+    """The system's own words, without asyncio's around them."""
+    if error.errno is None or isinstance(error, socket.gaierror):
+        return str(error.strerror or error).lower()
+    return os.strerror(error.errno).lower()
 
 
 def _is_loopback(host: str) -> bool:
