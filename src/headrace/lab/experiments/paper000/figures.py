@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from headrace.lab import style
@@ -192,8 +193,6 @@ def _draw_shares(results: Results) -> Picture:
 
 def production_share(types: str) -> float:
     """What part of all objects the first type makes when nothing stops it."""
-    from fractions import Fraction
-
     made = [int(count) * Fraction(rate) for count, rate in (entry.split(":")[:2] for entry in types.split(","))]
     return float(made[0] / sum(made))
 
