@@ -381,7 +381,7 @@ def _thaw_items(sub: Subqueue, part: _Entries | _Leases | _Dead | _Stories) -> N
     match part:
         case _Entries():
             assert sub.loading is not None
-            sub.loading.update((entry_seq(entry), entry) for entry in part.entries)
+            sub.loading.put_all(part.entries)
             sub.count_in(part.entries)
         case _Leases():
             sub.leases.update((c, (entry, part.grants[i])) for c, entry, i in part.leases)

@@ -29,6 +29,7 @@ from headrace.core.items import (
 )
 from headrace.core.limits import US, Limits, QueueSettings
 from headrace.core.records import ABORTED, LEASE_EXPIRED, NAME_EXPIRED, WORKER_CRASHED
+from headrace.protocols.loaded import Loaded
 from headrace.protocols.ready import Ready
 
 COUNTS_AS_FAILURE: Final = (ABORTED, LEASE_EXPIRED)
@@ -115,7 +116,7 @@ class Subqueue:
         self.keys: dict[str, tuple[bytes, int]] = {}
         self.names: dict[str, Named] = {}
         self.mortal: dict[int, tuple[int, bytes]] = {}
-        self.loading: dict[int, bytes] | None = {} if loading else None
+        self.loading = Loaded() if loading else None
         self._alarms = alarms
         """Where this queue says that it holds something that time will change."""
         self._delayed: dict[int, tuple[int, bytes]] = {}
@@ -178,7 +179,7 @@ class Subqueue:
             *(entry for _, entry in self._delayed.values()),
             *self.held.values(),
             *self.reserved.values(),
-            *(self.loading.values() if self.loading is not None else ()),
+            *(self.loading if self.loading is not None else ()),
         ]
 
     def count_in(self, entries: list[bytes]) -> None:
@@ -335,7 +336,7 @@ class Subqueue:
             if key is not None:
                 self._remember_key(key, entry[ENTRY_ID], at_us)
         if self.loading is not None:
-            self.loading.update(enumerate(entries, first_seq))
+            self.loading.put_all(entries)
         else:
             for seq, entry in enumerate(entries, first_seq):
                 self._place(seq, entry, at_us)
@@ -483,9 +484,11 @@ class Subqueue:
         assert self.loading is not None
         loaded, self.loading = self.loading, None
         special = {seq for seq, story in self.stories.items() if story.held or story.due_us}
-        special.update(seq for seq, entry in loaded.items() if entry[ENTRY_FLAGS])
+        special.update(entry_seq(entry) for entry in loaded if entry[ENTRY_FLAGS])
         set_apart = [(seq, loaded.pop(seq)) for seq in sorted(special) if seq in loaded]
-        self.ready = Ready.of_sorted(sorted(loaded.values()))
+        entries = sorted(loaded)
+        del loaded  # what its pages took is there for the runs then
+        self.ready = Ready.of_sorted(entries)
         for seq, entry in set_apart:
             self._place(seq, entry, 0)
 
@@ -494,13 +497,13 @@ class Subqueue:
     def _take(self, seq: int) -> bytes | None:
         """The entry of a queued item that a record removes; None only after a repair left a gap."""
         if self.loading is not None:
-            return self.loading.pop(seq, None)
+            return self.loading.pop(seq) if seq in self.loading else None
         return self.reserved.pop(seq, None)
 
     def _place(self, seq: int, entry: bytes, wall_us: int) -> None:
         """Queue an item: ready, delayed or held."""
         if self.loading is not None:
-            self.loading[seq] = entry
+            self.loading.put(seq, entry)
             return
         story = self.stories.get(seq)
         if story is not None and story.held:

@@ -41,6 +41,7 @@ from headrace.protocols.node import Node
 from headrace.protocols.shard import Shard
 from headrace.runtime.clock import SystemClock
 from headrace.runtime.disk import open_directory
+from headrace.runtime.memory import give_back_memory
 from headrace.runtime.owner import DirectoryLock
 from headrace.store.log import FileLog, SyncToken
 from headrace.store.memory import MemoryLog
@@ -51,6 +52,8 @@ Durability = Literal["memory", "os", "fsync"]
 
 BACKGROUND_SYNC_US: Final = US
 IDLE_US: Final = 60 * US
+LARGE_BYTES: Final = 32 * MIB
+"""What recovery needed to bring back more than this is worth giving back."""
 SNAPSHOT_MIN_BYTES: Final = 32 * MIB
 """A log that grew by less is read back in less time than a snapshot is worth."""
 
@@ -422,6 +425,8 @@ class Engine:
             wall_us=wall_us,
             safe_when_written=self.durability != "fsync",
         )
+        if self._live_bytes() > LARGE_BYTES:
+            give_back_memory()
         self._sleeps_until_us = 0
         self._syncing = False
         self._snapshot_at_bytes = 0
