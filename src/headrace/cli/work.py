@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 
@@ -73,6 +74,8 @@ def work(
         plain, asynchronous = prepare(loaded, names)
         plan = Plan(app, plain, asynchronous, threads, async_tasks, token, log_level.upper())
         count = processes or os.cpu_count() or 1
-        click.echo(f"working for {', '.join((*plain, *asynchronous))} in {count} processes", err=True)
+        logging.getLogger("headrace.work").info(
+            "working for %s in %d processes", ", ".join((*plain, *asynchronous)), count
+        )
         if not Supervisor(loaded, plan, processes=count, grace=grace).run():
             sys.exit(EXIT_FAILURE)
