@@ -1,0 +1,76 @@
+"""What machines say to each other, and how it is encoded.
+
+A process is named by its address, a whole number. A *receipt* (epoch, counter) is that of the common node: it names one
+hand-over of one item. Messages may be lost, late, doubled and overtaken: each says enough to be recognised.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+DONE: Final = 0
+"""The item was taken and worked off."""
+HOLDING: Final = 1
+"""The item is being worked on."""
+DECLINED: Final = 2
+"""The item came, and is not wanted (any more)."""
+MISSING: Final = 3
+"""No item has come under this receipt, or nothing is known of it any more."""
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The root of all messages."""
+
+
+class Probe(Message, frozen=True, tag="probe", array_like=True, gc=False):
+    """A consumer's request number `number`, on probe number `hops` of `route` (from 1).
+
+    The consumer draws the whole route before it asks: its draws do not depend on what the probes find, so this is the
+    redraw from p_access at each producer, and no producer needs to know p_access. `seen` are the lines of waiting
+    requests met, where a request waits at the shortest.
+    """
+
+    consumer: int
+    number: int
+    hops: int
+    route: list[int]
+    seen: list[int] = []
+
+
+class Handed(Message, frozen=True, tag="handed", array_like=True, gc=False):
+    """An item, for the receiver's request `number`."""
+
+    number: int
+    epoch: int
+    counter: int
+    entry: bytes
+
+
+class Settled(Message, frozen=True, tag="settled", array_like=True, gc=False):
+    """What became of what was handed over: DONE, HOLDING, DECLINED or MISSING."""
+
+    epoch: int
+    counter: int
+    state: int
+
+
+class Known(Message, frozen=True, tag="known", array_like=True, gc=False):
+    """The sender of an item has heard that it is done: the receiver may forget it."""
+
+    epoch: int
+    counter: int
+
+
+class Inquiry(Message, frozen=True, tag="inquiry", array_like=True, gc=False):
+    """What became of what I handed you?"""
+
+    epoch: int
+    counter: int
+
+
+AnyMessage = Probe | Handed | Settled | Known | Inquiry
+
+encode = msgspec.msgpack.Encoder().encode
+decode = msgspec.msgpack.Decoder(AnyMessage).decode
