@@ -235,7 +235,7 @@ CLAIMS = (
         experiments=("000-fig3",),
         measure=_agreement("wait"),
         expect=about(1, within=0.05),
-        why_not="At 100 % the model is up to a tenth low: total stock and demand drift, so that objects are scarce "
+        why_not="At 100 % the model is up to an eighth low: total stock and demand drift, so that objects are scarce "
         "everywhere at once, which independent producers do not show.",
     ),
     Claim(
