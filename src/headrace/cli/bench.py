@@ -58,8 +58,21 @@ def _existing(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 @bench.command()
-@click.option("--embedded", is_flag=True, default=True, help="Measure a node in this process; the default.")
-@click.option("--threads", type=click.IntRange(1, 1000), default=1, show_default=True, help="Threads at once.")
+@click.option("--embedded", is_flag=True, help="Measure a node in this process; the default.")
+@click.option("--spawn", is_flag=True, help="Measure a node that is served for this alone, from other processes.")
+@click.option("--at", metavar="URL", help="Measure the node at headrace://host:port, on a queue made for it.")
+@click.option("--token-file", metavar="FILE", help="With --at: the file with the access token; or set HEADRACE_TOKEN.")
+@click.option("--ca", metavar="FILE", help="With --at: the authorities that vouch for the node's certificate.")
+@click.option(
+    "--clients",
+    type=click.IntRange(1, 200),
+    default=1,
+    show_default=True,
+    help="With --at or --spawn: processes at once, each with a connection.",
+)
+@click.option(
+    "--threads", type=click.IntRange(1, 1000), default=1, show_default=True, help="Threads at once, in each process."
+)
 @click.option("--batch", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Items in one call.")
 @click.option("--items", type=click.IntRange(1), default=20_000, show_default=True, help="Items in all.")
 @click.option(
@@ -73,6 +86,11 @@ def _existing(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 def cycle(
     *,
     embedded: bool,
+    spawn: bool,
+    at: str | None,
+    token_file: str | None,
+    ca: str | None,
+    clients: int,
     threads: int,
     batch: int,
     items: int,
@@ -87,19 +105,44 @@ def cycle(
     cycles_per_s      items through add, pop and commit in a second, all threads together
     p50_ms, p99_ms    how long the three calls take together, for a batch as a whole
     syncs             how often the disk was told to make something safe, and waited for
-    cpu_us_per_cycle  processor time of this process, all its threads, for each item
+    cpu_us_per_cycle  processor time for each item: of the process with the node in it, or of the
+                      clients where the node is served
     bytes_per_item    bytes of log written for each item: its add with the body, its lease and its
                       commit, with the heads of their frames and what fills these up to 64 bytes;
                       0 at `memory`
 
+    What only the node could tell (syncs, bytes_per_item) is null with --at.
+
     \b
     headrace bench cycle --embedded --threads 8 --durability fsync --json
     headrace bench cycle --embedded --batch 100 --durability os --items 1000000 --dir /var/tmp
+    headrace bench cycle --spawn --clients 4 --batch 100 --durability os --items 400000
     """
-    from headrace.cli.bench_cycle import measure
+    if embedded + spawn + (at is not None) > 1:
+        raise click.UsageError("--embedded, --spawn and --at name three different nodes: choose one")
+    if spawn or at is not None:
+        if spawn and durability == "memory":
+            raise click.UsageError("a node that is served keeps what it is given: choose fsync or os")
+        load = {"threads": threads, "batch": batch, "size": size, "items": items}
+        figures = _served(at, load, clients, durability, parent, options.access_token(token_file), ca)
+    else:
+        from headrace.cli.bench_cycle import measure
 
-    figures = measure(threads=threads, batch=batch, size=size, durability=durability, items=items, parent=parent)
+        figures = measure(threads=threads, batch=batch, size=size, durability=durability, items=items, parent=parent)
     _show(msgspec.structs.asdict(figures), as_json=as_json)
+
+
+def _served(
+    at: str | None, load: dict[str, int], clients: int, durability: str, parent: str | None, token: str, ca: str | None
+) -> Any:
+    from headrace.cli.bench_served import Load, measure, spawned
+
+    queue = f"bench-{os.urandom(4).hex()}"
+    if at is not None:
+        return measure(Load(url=at, queue=queue, token=token, ca=ca, **load), clients=clients)
+    with spawned(durability=durability, parent=parent) as ready:
+        spent = Load(url=ready["url"], queue=queue, token="", ca=None, **load)
+        return measure(spent, clients=clients, metrics_url=ready["rest_url"])
 
 
 @bench.command()

@@ -17,7 +17,8 @@ from typing import TypeVar
 
 import msgspec
 
-from headrace.cli.bench_cycle import QUEUE, percentile
+from headrace.cli.bench_cycle import QUEUE
+from headrace.cli.bench_load import percentile
 from headrace.cli.progress import Bar
 from headrace.client.handle import Headrace
 from headrace.client.opening import handle_on

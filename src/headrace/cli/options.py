@@ -62,7 +62,7 @@ def at(command: Command) -> Command:
 
     @functools.wraps(command)
     def placed(*, at: str, token_file: str | None, ca: str | None, timeout: float, **given: Any) -> Any:
-        return command(at=Place(at, _token(token_file), ca, timeout), **given)
+        return command(at=Place(at, access_token(token_file), ca, timeout), **given)
 
     for option in (
         click.option(
@@ -158,7 +158,7 @@ def nothing(sentence: str) -> NoReturn:
     raise SystemExit(EXIT_NOTHING)
 
 
-def _token(file: str | None) -> str:
+def access_token(file: str | None) -> str:
     """The access token; it has no option of its own, since a command line is everybody's to read."""
     told = click.get_current_context().get_parameter_source("token_file") is ParameterSource.COMMANDLINE
     given = os.environ.get(TOKEN_VARIABLE, "")
