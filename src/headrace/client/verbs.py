@@ -39,7 +39,7 @@ from headrace.core.commands import (
     error_of,
 )
 from headrace.core.errors import Gone, Invalid, StaleLease
-from headrace.core.items import ITEM_ID, Item, encode_item, encode_plain, parse_id, show_id
+from headrace.core.items import ITEM_ID, Item, encode_bodies, encode_item, encode_plain, parse_id, show_id
 from headrace.core.limits import (
     PRIORITY_MAX,
     PRIORITY_MIN,
@@ -133,9 +133,22 @@ class Verbs:
             raise Invalid("add_many takes several items: put the one into a list, or use add")
         items = _listed("add_many takes a list of items or bodies", items)
         ids = self._ids.take(len(items))
+        limits = self.limits
+        if set(map(type, items)) == {bytes} and max(map(len, items)) <= limits.body_bytes:
+            encoded = encode_bodies(items, ids)
+        else:
+            encoded = self._encode_each(items, ids)
+        size_bytes = sum(map(len, encoded))
+        if size_bytes > limits.frame_bytes - 4096:
+            raise Invalid(
+                f"{len(items)} items with {size_bytes:,} bytes are more than the {limits.frame_bytes:,} of one "
+                "request: add them in smaller batches"
+            )
+        return encoded
+
+    def _encode_each(self, items: list[Item | bytes], ids: list[bytes]) -> list[bytes]:
         wall_us, limits = self._wall_us(), self.limits
         encoded: list[bytes] = []
-        size_bytes = 0
         try:
             for item, item_id in zip(items, ids, strict=True):
                 encoded.append(
@@ -145,12 +158,6 @@ class Verbs:
                 )
         except Invalid as error:
             raise Invalid(f"item {len(encoded)}: {error}") from None
-        size_bytes = sum(map(len, encoded))
-        if size_bytes > limits.frame_bytes - 4096:
-            raise Invalid(
-                f"{len(items)} items with {size_bytes:,} bytes are more than the {limits.frame_bytes:,} of one "
-                "request: add them in smaller batches"
-            )
         return encoded
 
     def peek(self, queue: str, n: int) -> Call[list[Queued]]:

@@ -96,6 +96,11 @@ def encode_plain(body: bytes, priority: int, item_id: bytes, limits: Limits) -> 
     return _pack_plain_head(priority + BIAS, item_id) + body
 
 
+def encode_bodies(bodies: list[bytes], ids: list[bytes]) -> list[bytes]:
+    """As `encode_plain` for many at priority 0, whose types and sizes have been checked."""
+    return [_pack_plain_head(BIAS, item_id) + body for body, item_id in zip(bodies, ids, strict=True)]
+
+
 def encode_item(item: Item, item_id: bytes, wall_us: int, limits: Limits) -> bytes:
     """The encoding of `item`, added at `wall_us`; `Invalid` names what is wrong with it."""
     extras = _extras_of(item, wall_us, limits)

@@ -129,9 +129,14 @@ def _sort(
     if sub is None:
         return None, [], [(counter, GONE) for counter in counters]
     leases, settling = sub.leases, sub.settling
+    shard = node.shard
+    if len(counters) > 1 and epoch == shard.epoch and min(counters) >= shard.epoch_first:
+        named = set(counters)
+        if len(named) == len(counters) and leases.keys() >= named and settling.isdisjoint(named):
+            settling |= named
+            return sub, counters, []
     good: list[int] = []
     refused: list[tuple[int, str]] = []
-    shard = node.shard
     first_known = shard.epoch_first if epoch == shard.epoch else FUTURE
     for counter in counters:
         if (
