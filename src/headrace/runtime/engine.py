@@ -549,12 +549,15 @@ class Engine:
         try:
             for part in parts:
                 writer.put(part)
-                if self._stopping:
+                if self._stopping or log is not self._log:
                     writer.abandon()
                     return
                 if self.clock.now_us() >= self._sleeps_until_us:
                     self._wake()
             while log.safe < position:
+                if log is not self._log or not self._usable:
+                    writer.abandon()
+                    return
                 if self._take_the_lead():
                     self._sync_once()
                 else:
