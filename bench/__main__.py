@@ -12,6 +12,7 @@ SUBJECTS: tuple[str, ...] = (
     "relaxed",
     "stochastic",
     "sweeps",
+    "tasks",
 )
 
 
