@@ -18,6 +18,9 @@ TIMED_OUT: Final = "TimedOut"
 class SoftTimeout(Exception):
     """Raised inside a task whose `soft_timeout` has passed, so that it can tidy up."""
 
+    def __init__(self) -> None:
+        super().__init__("the task's soft timeout has passed")
+
 
 class Failure(msgspec.Struct, frozen=True, array_like=True):
     """An exception that happened elsewhere: the name of its class, its message, its traceback as text."""
@@ -45,7 +48,8 @@ class TaskFailed(HeadraceError):
 def failure_of(error: BaseException) -> Failure:
     """An exception as it is told elsewhere."""
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ in ("builtins", __name__) else f"{kind.__module__}.{kind.__qualname__}"
+    is_known = kind.__module__.partition(".")[0] in ("builtins", "headrace")
+    name = kind.__qualname__ if is_known else f"{kind.__module__}.{kind.__qualname__}"
     try:
         message = str(error)
     except Exception:  # a task's own class, whose __str__ is broken

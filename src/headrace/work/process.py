@@ -232,7 +232,7 @@ class Worker:
             if not limit.expired():
                 raise  # the task's own
             if task.soft_timeout is not None:
-                raise SoftTimeout("the task's soft timeout has passed") from None
+                raise SoftTimeout from None
             raise _TimedOutError(timed_out(task)) from None
         finally:
             self._board.end(slot)

@@ -39,7 +39,7 @@ class Alarm:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _on_alarm(self, number: int, frame: FrameType | None) -> None:
-        raise SoftTimeout("the task's soft timeout has passed")
+        raise SoftTimeout
 
 
 class Watchman:
@@ -62,7 +62,9 @@ class Watchman:
         finally:
             with self._lock:
                 if self._until.pop(thread, None) is None:
-                    _raise_in(thread, None)  # ours may be on its way still: it must not meet what comes after
+                    _raise_in(
+                        thread, ctypes.py_object()
+                    )  # ours may be on its way still: it must not meet what comes after
 
     def look(self) -> None:
         """Interrupt the threads whose time is over."""

@@ -99,9 +99,9 @@ class Supervisor:
 
     def _stop(self) -> bool:
         """Let them finish; after the grace, or when asked again, kill them and give back what they held."""
-        log.info("stopping: what runs has %g s to finish", self._grace)
         for child in self._children:
             child.process.terminate()
+        log.info("stopping: what runs has %g s to finish", self._grace)
         until, asked = monotonic() + self._grace, self._stop_asked
         while self._children and monotonic() < until and self._stop_asked == asked:
             self._wait()
