@@ -54,6 +54,16 @@ def test_a_token_comes_from_a_file_or_the_environment_and_allows_what_its_scopes
         assert headrace("add out x").code == 0  # the directory's own socket asks for none
 
 
+def test_who_may_only_work_is_told_that_there_is_none(
+    headrace: Headrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headrace("declare q")
+    monkeypatch.setenv("HEADRACE_TOKEN", headrace("access issue bob --scope pop --json").json["token"])
+    with node(tmp_path / "data") as served:
+        ran = headrace(f"pop q --at {served.url}")
+        assert (ran.code, ran.err) == (3, "headrace: queue q has nothing to hand out\n")
+
+
 def test_a_revoked_token_ends_the_connections_that_came_in_by_it(headrace: Headrace, tmp_path: Path) -> None:
     tokens = {
         name: headrace(f"access issue {name} --scope pop --scope add --json").json["token"] for name in ("bob", "eve")

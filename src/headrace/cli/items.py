@@ -11,6 +11,7 @@ from headrace.cli import options
 from headrace.cli.shown import ago, body_json, counted, iso, plain, preview, print_json, print_table, span
 from headrace.client.handle import Headrace, Lease, pop_detached
 from headrace.client.shapes import Place, Queued
+from headrace.core.errors import Forbidden
 from headrace.core.limits import US
 
 _receipts = click.argument("receipts", metavar="RECEIPT...", nargs=-1, required=True)
@@ -165,7 +166,11 @@ def _explain_nothing(handle: Headrace, queues: tuple[str, ...]) -> NoReturn:
     """Why there is nothing to show: no such queue, all is leased or delayed, or it is empty."""
     sentences = []
     for queue in queues:
-        stats = handle.stats(queue)
+        try:
+            stats = handle.stats(queue)
+        except Forbidden:  # the access token is for work, not for figures
+            sentences.append(f"queue {queue} has nothing to hand out")
+            continue
         parts = [(stats.leased, "leased"), (stats.delayed, "delayed"), (stats.held, "held"), (stats.dead, "dead")]
         rest = ", ".join(f"{count:,} {word}" for count, word in parts if count)
         sentences.append(f"queue {queue} has nothing to hand out" + (f" ({rest})" if rest else ""))
