@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable
 from typing import Protocol
 
@@ -57,7 +58,10 @@ class Headrace:
 
 
 class CarefulSqlite:
-    """Careful SQLite: a WAL, an index on what is free, one statement a call, one transaction a batch."""
+    """Careful SQLite: a WAL, an index on what is free, one statement a call, one transaction a batch.
+
+    Threads take turns at a lock: SQLite has one writer at a time, and lets the others sleep for up to 100 ms.
+    """
 
     SCHEMA = (
         "create table if not exists item (id integer primary key, priority integer not null, body blob not null, "
@@ -75,6 +79,7 @@ class CarefulSqlite:
         self.durable = durable
         self._path = os.path.join(path, "queue.db")
         self._connections: list[sqlite3.Connection] = []
+        self._turn = threading.Lock()
         db = self._connect()
         db.execute("pragma journal_mode = wal")
         for statement in self.SCHEMA:
@@ -88,22 +93,28 @@ class CarefulSqlite:
 
     def worker(self, batch: int) -> Cycle:
         db = self._connect()
-        execute, executemany = db.execute, db.executemany
+        execute, executemany, turn = db.execute, db.executemany, self._turn
         bodies = [(BODY,)] * batch
 
         def one() -> None:
-            execute(self.ADD, (BODY,))
-            ((item_id, _),) = execute(self.POP, (1,)).fetchall()
-            execute(self.COMMIT, (item_id,))
+            with turn:
+                execute(self.ADD, (BODY,))
+            with turn:
+                ((item_id, _),) = execute(self.POP, (1,)).fetchall()
+            with turn:
+                execute(self.COMMIT, (item_id,))
 
         def many() -> None:
-            execute("begin immediate")
-            executemany(self.ADD, bodies)
-            execute("commit")
-            popped = execute(self.POP, (batch,)).fetchall()
-            execute("begin immediate")
-            executemany(self.COMMIT, [(item_id,) for item_id, _ in popped])
-            execute("commit")
+            with turn:
+                execute("begin immediate")
+                executemany(self.ADD, bodies)
+                execute("commit")
+            with turn:
+                popped = execute(self.POP, (batch,)).fetchall()
+            with turn:
+                execute("begin immediate")
+                executemany(self.COMMIT, [(item_id,) for item_id, _ in popped])
+                execute("commit")
 
         return one if batch == 1 else many
 

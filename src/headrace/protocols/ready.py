@@ -226,13 +226,14 @@ class Ready:
                 least, limit, source = head, least, self._TAIL
             else:
                 limit = head
-        if self._heads:
-            head, index = self._heads[0]
+        heads = self._heads
+        if heads:
+            head, index = heads[0]
             if least is None or head < least:
                 least, limit, source = head, least, index
-                second = min((pair[0] for pair in self._heads[1:3]), default=None)
-                if second is not None and (limit is None or second < limit):
-                    limit = second
+                for second, _ in heads[1:3]:
+                    if limit is None or second < limit:
+                        limit = second
             elif limit is None or head < limit:
                 limit = head
         assert least is not None
@@ -257,8 +258,12 @@ class Ready:
             if run.cursor == len(run.entries):
                 run.entries.clear()
                 run.cursor = 0
-        elif run:
-            heapreplace(self._heads, (run.entries[run.cursor], source))
+        elif run.cursor < len(run.entries):
+            head = run.entries[run.cursor]
+            if limit is not None and head < limit:  # still before all others
+                self._heads[0] = head, source
+            else:
+                heapreplace(self._heads, (head, source))
         else:
             self._retire(source)
         return chunk
