@@ -8,11 +8,10 @@ import random
 import socket
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from tests.live.process import Process
 
-PROGRAM = Path(__file__).parent / "serving.py"
+PROGRAM = "from headrace.cli import main; main()"
 PORTS = range(20_000, 32_000)
 """Below those that the system gives to outgoing connections: a client that knocks while the node is dead takes none."""
 
@@ -23,13 +22,8 @@ class Node:
     def __init__(self, at: Path, *, durability: str = "os", **server_limits: float) -> None:
         self.at = at
         self.port, self.rest_port = free_port(), free_port()
-        self._told: dict[str, Any] = {
-            "at": str(at),
-            "port": self.port,
-            "rest_port": self.rest_port,
-            "durability": durability,
-            "server_limits": server_limits,
-        }
+        told = {"at": at, "port": self.port, "rest-port": self.rest_port, "durability": durability, **server_limits}
+        self._arguments = [f"--{name.replace('_', '-')}={value}" for name, value in told.items()]
         self._process: Process | None = None
         self.start()
 
@@ -43,8 +37,8 @@ class Node:
         return self._process.pid
 
     def start(self) -> None:
-        self._process = Process(PROGRAM, json.dumps(self._told))
-        assert self._process.line() == f"{self.port} {self.rest_port}"
+        self._process = Process(PROGRAM, "serve", "--json", *self._arguments)
+        assert json.loads(self._process.line())["port"] == self.port
 
     def kill(self) -> None:
         """End it with -9."""

@@ -121,11 +121,11 @@ class Door:
             self._wake()
         self._answers.append(Answer(call_id, outcome))
 
-    def flush(self) -> Answers | None:
-        """What is to be said now, if there is anything."""
+    def flush(self, most: int | None = None) -> Answers | None:
+        """What is to be said now, if there is anything; the first answers, at most so many."""
         if not self._answers:
             return None
-        answers, self._answers = self._answers, []
+        answers, self._answers = (self._answers, []) if most is None else (self._answers[:most], self._answers[most:])
         return Answers(answers)
 
     def refs(self) -> list[Ref]:

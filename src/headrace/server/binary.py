@@ -27,6 +27,9 @@ from headrace.wire.binary import HELLO_BYTES, Splitter, from_client, pack
 
 TOUCHES: Final = 4
 """So often a session is touched in the time after which it would be forgotten."""
+FIRST_PIECE: Final = 8
+"""So many answers share a frame at first, then twice as many; after a frame of `LARGE_BYTES` it is others' turn."""
+LARGE_BYTES: Final = 1 << 16
 SHORT_SYNC_SECONDS: Final = 0.002
 """A sync up to this long costs less in place than the way to a thread and back."""
 
@@ -198,6 +201,11 @@ class Connection(asyncio.Protocol):
         self._hello_timer: asyncio.TimerHandle | None = None
         self._early: list[Calls] | None = []
         """Calls that came before the session was known to be; None when there is no need to wait."""
+        self._frames = 0
+        self._frame_timer: asyncio.TimerHandle | None = None
+        self._is_behind = False
+        """Whether the client reads less than it is told."""
+        self._reading_timer: asyncio.TimerHandle | None = None
         self.door = Door(
             node=server.name,
             limits=server.engine.limits,
@@ -211,7 +219,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=self._server.limits.unread_bytes // 4)
+        self._transport.set_write_buffer_limits(high=self._server.limits.unread_bytes)
         if len(self._server.connections) >= self._server.limits.connections:
             self.hang_up(
                 Unavailable(f"this node has {len(self._server.connections):,} connections, and takes no more just now")
@@ -223,24 +231,34 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             for payload in self._splitter.feed(data):
+                self._frames += 1
                 message = from_client(payload)
                 if isinstance(message, Hello):
                     self._on_hello(message)
-                elif self._early is not None:
+                elif self._early is not None and self.door.session:
                     self._early.append(message)
                 else:
                     self._server.gather(*self.door.on_calls(message))
         except HeadraceError as error:
             self.hang_up(error)
+        else:
+            if self._frame_timer is None and self._splitter.held_bytes:
+                self._watch_frame()
 
     def pause_writing(self) -> None:
-        """The client does not read its answers: take no more of its calls until it does."""
+        """The client does not read its answers: make no more, and take no more of its calls, until it does."""
+        self._is_behind = True
         if self._transport is not None:
             self._transport.pause_reading()
+            self._reading_timer = self._server.loop.call_later(self._server.limits.body_seconds, self._no_reading)
 
     def resume_writing(self) -> None:
+        self._is_behind = False
+        if self._reading_timer is not None:
+            self._reading_timer.cancel()
         if self._transport is not None:
             self._transport.resume_reading()
+            self._server.dirty(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._forget()
@@ -248,13 +266,19 @@ class Connection(asyncio.Protocol):
     # -- ours
 
     def flush(self) -> None:
-        """Send what is to be said."""
-        answers = self.door.flush()
-        if answers is None or self._transport is None:
+        """Send what is to be said, in pieces, as far as the client keeps up and others are not made to wait."""
+        transport, piece = self._transport, FIRST_PIECE
+        if transport is None or self._is_behind:
             return
-        self._transport.write(pack(answers))
-        if self._transport.get_write_buffer_size() > self._server.limits.unread_bytes:
-            self.hang_up(PeerViolation("the client does not read its answers"))
+        while (answers := self.door.flush(piece)) is not None:
+            frame = pack(answers)
+            transport.write(frame)
+            if self._is_behind or transport.is_closing():
+                return
+            if len(frame) >= LARGE_BYTES:
+                self._server.dirty(self)  # the rest in the next turn
+                return
+            piece *= 2
 
     def hang_up(self, error: HeadraceError | None) -> None:
         """Close the connection, with the reason."""
@@ -272,6 +296,8 @@ class Connection(asyncio.Protocol):
         if self._hello_timer is not None:
             self._hello_timer.cancel()
         self._splitter.most_bytes = self._server.engine.limits.frame_bytes
+        if self._transport is not None:
+            self._transport.pause_reading()  # until the session is open: what comes early is held in memory
         self._server.take_over(self)
         self._server.gather([Request(Callback(self._opened_soon), OpenSession(), hello.session)], [])
 
@@ -288,6 +314,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return
         self._transport.write(pack(self.door.welcome(knows=self.door.is_new or outcome.count > 0)))
+        self._transport.resume_reading()
         try:
             for message in early or ():
                 self._server.gather(*self.door.on_calls(message))
@@ -298,6 +325,25 @@ class Connection(asyncio.Protocol):
         if self._early is not None:
             self.hang_up(Unavailable(f"no hello came within {self._server.limits.hello_seconds:g} s"))
 
+    def _no_reading(self) -> None:
+        seconds = self._server.limits.body_seconds
+        self.hang_up(PeerViolation(f"the client did not read its answers within {seconds:g} s"))
+
+    def _watch_frame(self) -> None:
+        """An unfinished frame is held in memory: hang up if it is still the same one after `body_seconds`."""
+        seconds = self._server.limits.body_seconds
+        self._frame_timer = self._server.loop.call_later(seconds, self._look_at_frame, self._frames)
+
+    def _look_at_frame(self, frames: int) -> None:
+        self._frame_timer = None
+        if self._transport is None or not self._splitter.held_bytes:
+            return
+        if frames == self._frames:
+            seconds = self._server.limits.body_seconds
+            self.hang_up(PeerViolation(f"a frame was not finished within {seconds:g} s"))
+        else:
+            self._watch_frame()
+
     def _wake(self) -> None:
         self._server.dirty(self)
 
@@ -305,8 +351,9 @@ class Connection(asyncio.Protocol):
         self._server.deliver(self, call_id, outcome)
 
     def _forget(self) -> None:
-        if self._hello_timer is not None:
-            self._hello_timer.cancel()
+        for timer in (self._hello_timer, self._frame_timer, self._reading_timer):
+            if timer is not None:
+                timer.cancel()
         if self._transport is not None:
             self._transport = None
             self._server.forget(self)

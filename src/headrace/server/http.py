@@ -8,6 +8,7 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
+import h11
 import msgspec
 import uvicorn
 from starlette.applications import Starlette
@@ -140,23 +141,55 @@ def make_server(app: ASGIApp, *, limits: ServerLimits, host: str, port: int, tls
     """A server for the app, to be run by `serve` in the node's loop."""
 
     class Protocol(H11Protocol):  # type: ignore[misc]
-        """Hangs up on whoever takes too long over a header."""
+        """Hangs up on whoever takes too long over a header, the rest of an answered body, or reading."""
+
+        _timer: asyncio.TimerHandle | None = None
+        _reading_timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._header_timer = self.loop.call_later(limits.hello_seconds, self._no_header)
+            self._watch()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self.cycle is not None:
-                self._header_timer.cancel()
+            self._watch()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if self.conn.their_state is h11.SEND_BODY:
+                self._watch()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._reading_timer = self.loop.call_later(limits.body_seconds, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self._reading_timer is not None:
+                self._reading_timer.cancel()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._header_timer.cancel()
+            for timer in (self._timer, self._reading_timer):
+                if timer is not None:
+                    timer.cancel()
             super().connection_lost(exc)
 
-        def _no_header(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
+        def _watch(self) -> None:
+            """Start the clock when something is owed, stop it when nothing is."""
+            if not self._is_owed():
+                if self._timer is not None:
+                    self._timer.cancel()
+                    self._timer = None
+            elif self._timer is None:
+                self._timer = self.loop.call_later(limits.hello_seconds, self._give_up)
+
+        def _is_owed(self) -> bool:
+            theirs = self.conn.their_state
+            return theirs is h11.IDLE or (theirs is h11.SEND_BODY and self.cycle.response_complete)
+
+        def _give_up(self) -> None:
+            self._timer = None
+            if not self.transport.is_closing():
                 self.transport.close()
 
     config = uvicorn.Config(
