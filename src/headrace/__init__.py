@@ -27,6 +27,7 @@ _ROOMS = {
     "headrace.client.shapes": "Receipt",
     "headrace.client.opening": "open",
     "headrace.client.connecting": "connect",
+    "headrace.server.mounting": "asgi",
     "headrace.client.asynchronous": "AsyncHeadrace AsyncLease aconnect aopen",
     "headrace.work.app": "App",
     "headrace.work.tasks": "Backoff Task",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     )
     from headrace.core.items import Item
     from headrace.core.limits import Limits, QueueSettings
+    from headrace.server.mounting import asgi
     from headrace.work.app import App
     from headrace.work.executor import Executor
     from headrace.work.failures import SoftTimeout, TaskFailed
@@ -94,6 +96,7 @@ __all__ = [
     "Unavailable",
     "aconnect",
     "aopen",
+    "asgi",
     "connect",
     "head_start",
     "open",
@@ -113,7 +116,12 @@ def head_start(seconds: float) -> int:
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    try:
+        value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("headrace"):
+            raise
+        raise ImportError(f"headrace.{name} needs {error.name}: pip install 'headrace[server]'") from error
     globals()[name] = value
     return value
 

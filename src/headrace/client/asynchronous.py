@@ -68,6 +68,11 @@ class AsyncHeadrace:
         self._engine = engine
         self._verbs = verbs
 
+    @property
+    def engine(self) -> Asked:
+        """What the handle stands on."""
+        return self._engine
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -82,6 +82,11 @@ class Headrace:
         self._engine = engine
         self._verbs = verbs
 
+    @property
+    def engine(self) -> Engine:
+        """What the handle stands on."""
+        return self._engine
+
     def __enter__(self) -> Self:
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import h11
@@ -22,7 +22,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from headrace.core.access import Access
 from headrace.core.errors import Forbidden
 from headrace.server import pq, rest
-from headrace.server.access import Tokens
 from headrace.server.asking import Asker
 from headrace.server.binary import BinaryDoor
 from headrace.server.limits import ServerLimits
@@ -30,14 +29,16 @@ from headrace.server.metrics import CONTENT_TYPE, Metrics
 from headrace.server.openapi import document
 
 
-def make_app(door: BinaryDoor, tokens: Tokens, *, limits: ServerLimits, hosts: frozenset[str]) -> ASGIApp:
-    """The app: also to be mounted in one of the user's own. `hosts` are the names it may be called by."""
+def make_app(
+    door: BinaryDoor, access_of_token: Callable[[str], Access], *, limits: ServerLimits, hosts: frozenset[str] | None
+) -> ASGIApp:
+    """The app. `hosts` are the names it may be called by; None when another app is in front of it and sees to that."""
     asker = Asker(door)
     metrics = Metrics(door)
     openapi = msgspec.json.encode(document())
 
     def access_of(request: Request) -> Access:
-        return tokens.access_of(_token_of(request))
+        return access_of_token(_token_of(request))
 
     async def healthz(request: Request) -> Response:
         return JSONResponse({"status": "up"})
@@ -75,7 +76,7 @@ def make_app(door: BinaryDoor, tokens: Tokens, *, limits: ServerLimits, hosts: f
 class Guard:
     """What is turned away before anything is read: requests from elsewhere, bodies too large or too slow."""
 
-    def __init__(self, app: ASGIApp, *, limits: ServerLimits, body_bytes: int, hosts: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, *, limits: ServerLimits, body_bytes: int, hosts: frozenset[str] | None) -> None:
         self._app = app
         self._limits = limits
         self._body_bytes = body_bytes
@@ -114,7 +115,7 @@ class Guard:
 
     def _refusal(self, headers: dict[bytes, str]) -> Response | None:
         host = _host_name(headers.get(b"host", ""))
-        if host not in self._hosts and not _is_address(host):
+        if self._hosts is not None and host not in self._hosts and not _is_address(host):
             return rest.failed(
                 403, "Forbidden", f"this node is not called {host!r}: allow the name with --allow-host, or use another"
             )

@@ -137,7 +137,7 @@ class Serving:
         self.rest_port = listening.getsockname()[1]
         hosts = frozenset({"localhost", settings.host.lower(), *map(str.lower, settings.allow_hosts)})
         tls = (settings.certificate, settings.private_key) if settings.certificate and settings.private_key else None
-        app = make_app(door, self.tokens, limits=settings.server_limits, hosts=hosts)
+        app = make_app(door, self.tokens.access_of, limits=settings.server_limits, hosts=hosts)
         self._rest = make_server(app, limits=settings.server_limits, host=settings.host, port=port, tls=tls)
         self._tasks.append(asyncio.get_running_loop().create_task(self._rest.serve(sockets=[listening])))
 
