@@ -1,5 +1,6 @@
 """`headrace.toml`: what it sets, what comes before it, and what is said of a mistake in it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,20 @@ def test_serve_takes_its_settings_and_the_limits_from_the_file(headrace: Headrac
     (here / "headrace.toml").write_text('[serve]\nat = "mine"\nhost = "0.0.0.0"\n[limits]\nbody_bytes = 10\n')
     ran = headrace("serve")
     assert (ran.code, "listening on 0.0.0.0 opens this node" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("section", ["serve", "limits", "up", "work"])
+def test_the_environment_that_the_page_names_is_what_the_command_reads(
+    headrace: Headrace, monkeypatch: pytest.MonkeyPatch, section: str
+) -> None:
+    page = (DOCS / "configuration.md").read_text().split(f"## [{section}]\n")[1].split("\n## ")[0]
+    numbers = re.findall(r"^\| `(\w+)` \| a (?:whole )?number \|[^|]*\| `(\w+)` \|", page, re.M)
+    assert numbers
+    for name, variable in numbers:
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, "none")
+            ran = headrace("serve" if section == "limits" else f"{section}{' x:y' if section == 'work' else ''}")
+        assert (ran.code, f"--{name.replace('_', '-')}'" in ran.err) == (2, True), ran.err
 
 
 def test_every_setting_is_documented() -> None:

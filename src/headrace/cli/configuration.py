@@ -1,8 +1,9 @@
 """`headrace.toml`: settings for the commands that use a node or serve one.
 
 A setting is an option of a command by another way: a flag comes before the environment, that before the file, the file
-before what is built in. `[client]` holds what all commands on a node share, `[serve]` and `[up]` the options of the
-command, `[limits]` the bounds of a node that is served. The file is checked as a whole, whichever command reads it.
+before what is built in. `[client]` holds what all commands on a node share, `[serve]`, `[up]` and `[work]` the options
+of the command, `[limits]` the bounds of a node that is served. The file is checked as a whole, whichever command reads
+it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from headrace.core.names import nearest
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILE: Final = "headrace.toml"
-OWN_SECTIONS: Final = ("serve", "up")
-"""Commands that have a section of their own."""
+SECTIONS_OF: Final = {"serve": ("serve", "limits"), "up": ("up",), "work": ("client", "work")}
+"""Where a command finds its settings; all others in `[client]`."""
 
 
 def configured(command: Command) -> Command:
@@ -42,13 +43,16 @@ def settings() -> dict[str, dict[str, click.Option]]:
     from headrace.cli.queues import stats
     from headrace.cli.serve import LIMIT_NAMES, serve
     from headrace.cli.up import up
+    from headrace.cli.work import work
 
+    client = dict(_options(stats))
     limits = {name: option for name, option in _options(serve) if name in LIMIT_NAMES}
     return {
-        "client": dict(_options(stats)),
+        "client": client,
         "serve": {name: option for name, option in _options(serve) if name not in limits},
         "limits": limits,
         "up": dict(_options(up)),
+        "work": {name: option for name, option in _options(work) if name not in client},
     }
 
 
@@ -86,8 +90,8 @@ def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     if path is None:
         return
     found = read(path)
-    own = ctx.command.name if ctx.command.name in OWN_SECTIONS else "client"
-    given = {**found.get(own, {}), **(found.get("limits", {}) if own == "serve" else {})}
+    sections = SECTIONS_OF.get(ctx.command.name or "", ("client",))
+    given = {key: value for section in sections for key, value in found.get(section, {}).items()}
     ctx.default_map = {option.name: given[name] for name, option in _options(ctx.command) if name in given}
 
 

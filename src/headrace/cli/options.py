@@ -57,6 +57,16 @@ def _directory_only(ctx: click.Context, param: click.Parameter, value: str | Non
     return value
 
 
+def token_file(command: Command) -> Command:
+    """Where the access token is."""
+    return click.option(
+        "--token-file",
+        metavar="FILE",
+        envvar="HEADRACE_TOKEN_FILE",
+        help="The file with the access token; or set HEADRACE_TOKEN to the token.",
+    )(command)
+
+
 def at(command: Command) -> Command:
     """The node, in a directory or at an address: the command is given a `Place`."""
 
@@ -80,12 +90,7 @@ def at(command: Command) -> Command:
             envvar="HEADRACE_CA",
             help="The authorities that vouch for the node's certificate, in PEM; otherwise the system's.",
         ),
-        click.option(
-            "--token-file",
-            metavar="FILE",
-            envvar="HEADRACE_TOKEN_FILE",
-            help="The file with the access token; or set HEADRACE_TOKEN to the token.",
-        ),
+        token_file,
         click.option(
             "--at",
             metavar="DIR|URL",

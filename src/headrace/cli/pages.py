@@ -115,6 +115,7 @@ SECTION_HEADS = {
     "serve": "`headrace serve`",
     "limits": "The [limits](limits.md) of a node that `headrace serve` runs.",
     "up": "`headrace up`; the nodes that it starts read `[serve]` and `[limits]`.",
+    "work": "`headrace work`, which reads `token_file` in `[client]` too.",
 }
 
 
@@ -130,7 +131,10 @@ def configuration_page() -> str:
 
 
 def _setting_row(section: str, name: str, option: click.Option) -> str:
-    variable = option.envvar or f"HEADRACE_{'SERVE' if section == 'limits' else section.upper()}_{name.upper()}"
+    variable = (
+        option.envvar
+        or f"HEADRACE_{'SERVE' if section == 'limits' else section.upper()}_{(option.name or name).upper()}"
+    )
     default = option.to_info_dict()["default"]
     shown = "" if default in (None, (), False) or option.multiple else f"`{default}`"
     text = (option.help or "").replace("|", "\\|")

@@ -8,6 +8,8 @@ import sys
 
 import click
 
+from headrace.cli import options
+from headrace.cli.configuration import configured
 from headrace.core.errors import EXIT_FAILURE
 
 
@@ -49,14 +51,24 @@ from headrace.core.errors import EXIT_FAILURE
     show_default=True,
     help="What to say on standard error.",
 )
+@options.token_file
+@configured
 def work(
-    *, app: str, processes: int | None, threads: int, async_tasks: int, queues: str | None, grace: float, log_level: str
+    *,
+    app: str,
+    processes: int | None,
+    threads: int,
+    async_tasks: int,
+    queues: str | None,
+    grace: float,
+    log_level: str,
+    token_file: str | None,
 ) -> None:
     """Run the tasks of an app, from its queues.
 
     MODULE:APP is where the headrace.App is: `shop.tasks:app`. SIGTERM or Ctrl-C stops it gracefully: nothing more is
     taken, what runs may finish within the grace, and the rest is handed back, which counts as no failure. A second one
-    does not wait. The access token is the app's own, or in HEADRACE_TOKEN.
+    does not wait. The access token is the app's own, in HEADRACE_TOKEN, or in the file --token-file.
 
     \b
     headrace work shop.tasks:app --processes 4
@@ -68,7 +80,7 @@ def work(
 
     sys.path.insert(0, os.getcwd())
     configure_log(log_level.upper())
-    token = os.environ.get("HEADRACE_TOKEN", "")
+    token = options.access_token(token_file)
     with load_app(app, token=token) as loaded:
         names = [name.strip() for name in (queues or "").split(",") if name.strip()]
         plain, asynchronous = prepare(loaded, names)

@@ -8,13 +8,15 @@ the server only allows on loopback; once the last is revoked they are closed.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import hmac
 import json
 import os
 import secrets
 import tempfile
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -47,7 +49,7 @@ class Tokens:
         self._refresh()
         return len(self._issued)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Issued]:
         self._refresh()
         return iter(list(self._issued))
 
@@ -71,19 +73,21 @@ class Tokens:
 
     def issue(self, name: str, scopes: list[str]) -> str:
         """Make a token; the secret, which is shown once and kept nowhere."""
-        if not name or any(issued.name == name for issued in self):
-            raise Invalid(f"there is a token {name!r} already: revoke it first, or choose another name")
         token = PREFIX + secrets.token_urlsafe(32)
         parsed = [str(Scope.parse(scope)) for scope in scopes]
         digest = hashlib.sha256(token.encode()).hexdigest()
-        self._write([*self._issued, Issued(name, digest, parsed)])
+        with self._changed_alone():
+            if not name or any(issued.name == name for issued in self):
+                raise Invalid(f"there is a token {name!r} already: revoke it first, or choose another name")
+            self._write([*self._issued, Issued(name, digest, parsed)])
         return token
 
     def revoke(self, name: str) -> None:
         """Make a token worthless."""
-        if not any(issued.name == name for issued in self):
-            raise Invalid(f"there is no token {name!r}: `headrace access list` shows them")
-        self._write([issued for issued in self._issued if issued.name != name])
+        with self._changed_alone():
+            if not any(issued.name == name for issued in self):
+                raise Invalid(f"there is no token {name!r}: `headrace access list` shows them")
+            self._write([issued for issued in self._issued if issued.name != name])
 
     def stamp(self) -> tuple[int, int, int] | None:
         """What changes whenever a token is issued or revoked."""
@@ -106,6 +110,16 @@ class Tokens:
                         f"{self._path} cannot be read: {error}; mend it, or remove it and issue anew"
                     ) from error
             self._stamp = stamp
+
+    @contextlib.contextmanager
+    def _changed_alone(self) -> Iterator[None]:
+        """No other process changes the tokens meanwhile: what it revoked must not come back."""
+        directory = os.open(os.path.dirname(self._path) or ".", os.O_RDONLY)
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(directory)
 
     def _write(self, issued: list[Issued]) -> None:
         data = json.dumps([msgspec.structs.asdict(one) for one in issued], indent=1).encode() + b"\n"
