@@ -318,11 +318,14 @@ class Subqueue:
     # -- the fold --------------------------------------------------------------------------------------------------
 
     def on_added(self, items: list[bytes], first_seq: int, at_us: int) -> None:
-        if len(items) == 1 and self.loading is None and not items[0][ITEM_FLAGS]:
+        if len(items) == 1 and not items[0][ITEM_FLAGS]:
             entry = entry_of(items[0], first_seq, at_us)
             self.totals.added += 1
             self.size_bytes += len(entry) - ENTRY_HEAD
-            self.ready.push(entry)
+            if self.loading is None:
+                self.ready.push(entry)
+            else:
+                self.loading.put(first_seq, entry)
             return
         entries = entries_of(items, first_seq, at_us)
         self.totals.added += len(entries)
