@@ -169,7 +169,8 @@ class OpenSession(Command, frozen=True, tag=15, array_like=True, gc=False):
 class Resume(Command, frozen=True, tag=16, array_like=True, gc=False):
     """The client is back, and knows of these receipts: the others that it was handed unasked are handed out again."""
 
-    held: list[int] = []
+    held: list[tuple[int, list[int]]] = []
+    """Receipts by epoch."""
 
 
 AnyCommand = (

@@ -80,7 +80,8 @@ class Caller:
         """What was sent on this connection and has not had its last answer, whoever waits for it."""
         self._cancels: list[int] = []
         self._resume_id = 0
-        self._held: dict[int, int] = {}
+        self._held: dict[tuple[int, int], int] = {}
+        """Until when we may hold what we were handed while we waited, by epoch and receipt."""
         self.refusal: HeadraceError | None = None
         """Why the node will not talk to us, if it said so."""
 
@@ -163,7 +164,7 @@ class Caller:
         elif not self._is_new:
             self._resume_id = self._next_id
             self._next_id += 1
-            self._pending[self._resume_id] = Pending(None, Resume(list(self._held)), 0, None, False)
+            self._pending[self._resume_id] = Pending(None, self._resume(), 0, None, False)
             self._outbox.insert(0, self._resume_id)
         self._is_new = False
         return told
@@ -275,22 +276,30 @@ class Caller:
         self._held.clear()
         return self._fail([i for i, p in self._pending.items() if p.sent and p.number], error)
 
+    def _resume(self) -> Resume:
+        by_epoch: dict[int, list[int]] = {}
+        for epoch, counter in self._held:
+            by_epoch.setdefault(epoch, []).append(counter)
+        return Resume(list(by_epoch.items()))
+
     def _hold(self, outcome: PopDone, now_us: int) -> None:
         for batch in outcome.batches:
-            self._held.update(dict.fromkeys(batch.counters, now_us + 2 * batch.lease_us))
+            until_us = now_us + 2 * batch.lease_us
+            self._held.update(((batch.epoch, counter), until_us) for counter in batch.counters)
         if len(self._held) > HELD_SLACK:
-            live = {counter: until_us for counter, until_us in self._held.items() if until_us > now_us}
+            live = {receipt: until_us for receipt, until_us in self._held.items() if until_us > now_us}
             if len(live) < len(self._held) // 2:
                 self._held = live
 
     def _note_settled(self, command: AnyCommand, now_us: int) -> None:
         if isinstance(command, Commit | Abort):
             for counter in command.counters:
-                self._held.pop(counter, None)
+                self._held.pop((command.epoch, counter), None)
         elif isinstance(command, Extend):
             for counter in command.counters:
-                if counter in self._held:
-                    self._held[counter] = max(self._held[counter], now_us + 2 * command.lease_us)
+                receipt = command.epoch, counter
+                if receipt in self._held:
+                    self._held[receipt] = max(self._held[receipt], now_us + 2 * command.lease_us)
 
     def _use_credit(self, pending: Pending, outcome: PopDone) -> None:
         assert isinstance(pending.command, Pop)
@@ -338,7 +347,7 @@ def size_of(command: AnyCommand) -> int:
         case Abort() | Extend():
             return CALL_BYTES + RECEIPT_BYTES * len(command.counters)
         case Resume():
-            return CALL_BYTES + RECEIPT_BYTES * len(command.held)
+            return CALL_BYTES + RECEIPT_BYTES * sum(1 + len(counters) for _, counters in command.held)
         case _:
             return CALL_BYTES
 

@@ -196,7 +196,7 @@ class Node:
             position += 1
             if more or (self._parts and ref in self._parts):
                 assert isinstance(outcome, PopDone)
-                outcome = PopDone(self._parts.pop(ref, []) + outcome.batches)
+                outcome = PopDone(self._parts.pop(ref, []) + outcome.batches, None, outcome.more)
                 if more:
                     self._parts[ref] = outcome.batches
                     continue
@@ -460,6 +460,8 @@ class Node:
                 case Leased():
                     for repeat in self.naming.pop((record.queue, record.name), ()):
                         self.refuse(repeat, _RESERVE_FULL, out)
+                    if record.more:
+                        self.pops.leave(ref)  # the rest of a stream goes with the part that is refused
                     if sub is not None:
                         sub.release(record.seqs, wall_us)
                 case Expired():

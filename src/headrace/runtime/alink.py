@@ -176,7 +176,8 @@ class AsyncLink(asyncio.Protocol):
             await asyncio.sleep(TICK_SECONDS)
             now_us = self.clock.now_us()
             self._tell(self._caller.on_time(now_us))
-            for extend in self._renewal.due(now_us):
+            is_connected = self._caller.welcome is not None
+            for extend in self._renewal.due(now_us) if is_connected else ():  # what falls due meanwhile is due then
                 with contextlib.suppress(HeadraceError):  # the next one is soon; the lease's holder will hear
                     self._caller.call(self._loop.create_future(), extend, deadline_us=now_us + self._timeout_us)
             self._flush_soon()

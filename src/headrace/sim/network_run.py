@@ -32,7 +32,7 @@ class NetworkRun(Run):
         plan, world = self.plan, self.world
         assert plan.weather is not None
         self.network = Network(world, plan.weather, self.faults)
-        self.served = Served(world, self.process, plan.limits, self.faults)
+        self.served = Served(world, self.process, plan.limits, self.faults, self._report)
         self.calls = CallsChecker(self._report)
         self.intruders: list[Intruder] = []
 

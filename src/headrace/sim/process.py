@@ -296,6 +296,8 @@ class Process:
         if self.is_up and refs:
             self._serve_soon()
             self._cancelled += refs
+            gone = set(refs)  # of these it is as if the connection had broken before they came
+            self.inbox = [request for request in self.inbox if not (request.number and request.ref in gone)]
 
     def _serve_soon(self) -> None:
         if not self.inbox and not self._cancelled:

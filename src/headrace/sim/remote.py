@@ -146,6 +146,7 @@ class Remote:
             self._splitter.most_bytes = message.limits.frame_bytes + HELLO_BYTES
             self._pause_us = FIRST_PAUSE_US
             self._tell(caller.on_welcome(message))
+            self._renew()
         else:
             error = c.error_of(c.Refused(message.kind, message.message))
             self._tell(caller.on_goodbye(message, error))
@@ -200,7 +201,7 @@ class Remote:
             self._flush_soon()
 
     def _renew(self) -> None:
-        if self.is_over or self.is_away or self.caller.refusal is not None:
+        if self.caller.welcome is None or self.is_over or self.is_away or self._ender is not None:
             return
         for extend in self.renewal.due(self.world.now_us):
             self.call(None, extend, timeout_us=10 * US)

@@ -14,11 +14,15 @@ from typing import Any, Final
 
 import msgspec
 
+from headrace.core.errors import Unavailable
 from headrace.core.ports import DiskFailed, DiskFull, Log
+from headrace.protocols import caller, door
+from headrace.protocols.caller import Caller
 from headrace.protocols.deadlines import Deadlines
 from headrace.protocols.effects import Effects
 from headrace.protocols.node import Node
 from headrace.protocols.ready import Ready
+from headrace.protocols.session import Session
 from headrace.protocols.subqueue import Subqueue
 from headrace.protocols.verbs import adding
 from headrace.sim import process
@@ -26,9 +30,11 @@ from headrace.sim.checkers import verdict as v
 from headrace.sim.disk import SimDisk
 from headrace.sim.process import Process
 from headrace.sim.scenarios import carry_out, plan_of
+from headrace.sim.served import Served
 from headrace.store.log import SyncToken
 from headrace.store.recovery import Recovery
 from headrace.store.snapshot import SnapshotWriter
+from headrace.wire.binary import Splitter
 
 SEEDS: Final = range(400)
 """Where a safeguard's absence must have shown."""
@@ -214,6 +220,36 @@ def _trust_every_snapshot() -> Sequence[_Replaced]:
     return [_Replaced(SnapshotWriter, "finish", finish_and_trim)]
 
 
+def _forget_outcomes() -> Sequence[_Replaced]:
+    return [_Replaced(Session, "note", lambda self, number, answered, outcome, at_us: None)]
+
+
+def _use_no_credit() -> Sequence[_Replaced]:
+    return [_Replaced(Caller, "_use_credit", lambda self, pending, outcome: None)]
+
+
+def _take_any_length() -> Sequence[_Replaced]:
+    feed = Splitter.feed
+
+    def trusting(self: Splitter, data: bytes) -> list[bytes]:
+        self.most_bytes = 1 << 32
+        return feed(self, data)
+
+    return [_Replaced(Splitter, "feed", trusting)]
+
+
+def _take_any_command() -> Sequence[_Replaced]:
+    return [_Replaced(door, "check_command", lambda command, limits: None)]
+
+
+def _forget_the_connected() -> Sequence[_Replaced]:
+    return [_Replaced(Served, "_touch", lambda self, touches: None)]
+
+
+def _promise_that_nothing_happened() -> Sequence[_Replaced]:
+    return [_Replaced(caller, "_late", lambda pending: Unavailable("no answer came in time"))]
+
+
 SAFEGUARDS: Final = (
     Safeguard("acknowledge only after the sync", v.LOST, "crashes", _acknowledge_early),
     Safeguard("a snapshot holds what is leased", v.LOST, "crashes", _forget("leases")),
@@ -240,4 +276,11 @@ SAFEGUARDS: Final = (
     Safeguard("records are applied once written", v.UNEXPECTED, "disk", _apply_early),
     Safeguard("a repeat is answered and not carried out", v.REPEATS, "requests", _carry_repeats_out),
     Safeguard("a queue takes in what it may hold", v.CAPACITY, "storm", _let_everything_in),
+    Safeguard("a session keeps its outcomes", v.REPEATS, "resets", _forget_outcomes),
+    Safeguard("stale leases are refused after a reconnect", v.FENCING, "returning", _obey_stale),
+    Safeguard("what a stream was handed uses up its credit", v.CREDIT, "consumers", _use_no_credit),
+    Safeguard("a frame is no longer than may be", v.PROTOCOL, "intruders", _take_any_length),
+    Safeguard("a command makes sense by itself", v.MACHINE, "intruders", _take_any_command),
+    Safeguard("the session of a client that is connected is kept", v.TOLD, "returning", _forget_the_connected),
+    Safeguard("what may have happened is not called undone", v.TOLD, "outages", _promise_that_nothing_happened),
 )

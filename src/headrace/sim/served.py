@@ -10,11 +10,14 @@ from collections import Counter, deque
 from typing import Final
 
 from headrace.core.access import FULL
-from headrace.core.commands import AnyOutcome, CountDone, OpenSession, Request
+from headrace.core.commands import AnyOutcome, CountDone, EndSession, OpenSession, Refused, Request
 from headrace.core.errors import HeadraceError, Unavailable
 from headrace.core.limits import US, Limits
 from headrace.core.messages import Calls, Hello
 from headrace.protocols.door import Door, goodbye
+from headrace.sim.checkers import verdict as v
+from headrace.sim.checkers.calls import UNKNOWN
+from headrace.sim.checkers.model import Report
 from headrace.sim.network import NODE, Line
 from headrace.sim.process import Process
 from headrace.sim.world import World
@@ -36,11 +39,13 @@ class Greeting:
 class Served:
     """All connections of one process after another."""
 
-    def __init__(self, world: World, process: Process, limits: Limits, fired: Counter[str]) -> None:
+    def __init__(self, world: World, process: Process, limits: Limits, fired: Counter[str], report: Report) -> None:
         self.world = world
         self.process = process
         self.limits = limits
         self.fired = fired
+        self._report = report
+        self._ended: set[bytes] = set()
         self.connections: dict[int, Connection] = {}
         """By the number of their line, in the order in which they were made."""
         self._by_session: dict[bytes, Connection] = {}
@@ -70,9 +75,21 @@ class Served:
         """The process has an answer for one of the connections."""
         ref = request.ref
         if not isinstance(ref, Greeting):
+            self._check_known(request, outcome)
             ref.settle(outcome)
         elif ref.connection is not None:
             ref.connection.on_opened(outcome)
+
+    def _check_known(self, request: Request, outcome: AnyOutcome) -> None:
+        """A session that was welcomed is known for as long as its client is connected and does not leave."""
+        if isinstance(outcome, Refused) and outcome.kind == UNKNOWN and request.session not in self._ended:
+            self._report(v.TOLD, f"a client that was welcomed is told of request {request.number}: {outcome.message}")
+
+    def receive(self, request: Request) -> None:
+        """A request comes in on one of the connections."""
+        if isinstance(request.command, EndSession):
+            self._ended.add(request.session)
+        self.process.receive(request)
 
     def take_over(self, connection: Connection) -> None:
         """A client is back: what is left of its last connection ends, before anything is granted to that again."""
@@ -223,7 +240,7 @@ class Connection:
     def _on_calls(self, message: Calls) -> None:
         requests, cancelled = self.door.on_calls(message)
         for request in requests:
-            self._served.process.receive(request)
+            self._served.receive(request)
         self._served.process.cancel(cancelled)
 
     def _wake(self) -> None:

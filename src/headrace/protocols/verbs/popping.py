@@ -87,13 +87,15 @@ def resume(node: Node, now_us: int, request: Request, out: Effects) -> None:
     """Tell a client that is back of the leases it was handed while it waited and does not know of."""
     command = request.command
     assert isinstance(command, Resume)
-    known = set(command.held)
+    known = {(epoch, counter) for epoch, counters in command.held for counter in counters}
     batches = []
     for sub in node.shard.queues.values():
         alike: dict[tuple[int | None, int], list[int]] = {}
         for counter, (_, grant) in sub.leases.items():
-            if grant.session == request.session and grant.pushed and not (grant.name or counter in known):
-                alike.setdefault((node.shard.epoch_of(counter), grant.lease_us), []).append(counter)
+            if grant.session == request.session and grant.pushed and not grant.name:
+                epoch = node.shard.epoch_of(counter)
+                if (epoch, counter) not in known:
+                    alike.setdefault((epoch, grant.lease_us), []).append(counter)
         for (_, lease_us), counters in alike.items():
             batches.append(_batch(node, sub, counters, lease_us))
     node.hold(request.ref, PopDone(batches))
@@ -131,7 +133,8 @@ def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) 
         if only is None:
             return None
         seqs = only.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
-        return _leased(node, now_us, request, command, only, seqs) if seqs else None
+        left = command.count - len(seqs) if command.stream else 0
+        return _leased(node, now_us, request, command, only, seqs, left=left) if seqs else None
     subs = [
         sub
         for queue in dict.fromkeys(command.queues)
@@ -142,7 +145,8 @@ def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) 
     *firsts, (sub, seqs) = _merge(subs, command.count)
     for earlier, earlier_seqs in firsts:
         out.stage(_leased(node, now_us, request, command, earlier, earlier_seqs), request.ref, more=True)
-    return _leased(node, now_us, request, command, sub, seqs, used=sum(len(part) for _, part in firsts))
+    left = command.count - sum(len(part) for _, part in firsts) - len(seqs) if command.stream else 0
+    return _leased(node, now_us, request, command, sub, seqs, left=left)
 
 
 def _open_queue(node: Node, now_us: int, queue: str, out: Effects) -> Subqueue | None:
@@ -176,15 +180,14 @@ def _merge(subs: list[Subqueue], count: int) -> list[tuple[Subqueue, list[int]]]
 
 
 def _leased(
-    node: Node, now_us: int, request: Request, command: Pop, sub: Subqueue, seqs: list[int], *, used: int = 0
+    node: Node, now_us: int, request: Request, command: Pop, sub: Subqueue, seqs: list[int], *, left: int = 0
 ) -> Leased:
-    """The record of a grant; a stream with credit left, beside the `used`, waits on with it."""
+    """The record of a grant; a stream with credit left waits on with that."""
     if command.name:
         lease_us = node.limits.name_us
         node.naming[sub.name, command.name] = []
     else:
         lease_us = command.lease_us or sub.lease_us
-    left = command.count - used - len(seqs) if command.stream else 0
     if left:
         node.pops.leave(request.ref)
         rest = msgspec.structs.replace(request, command=msgspec.structs.replace(command, count=left))
