@@ -132,7 +132,8 @@ def test_a_client_that_is_back_is_told_of_what_it_was_handed_and_does_not_know()
     session = b"s" * 16
     ref = desk.send(Pop(["q"], 9, -1, stream=True), session=session)
     desk.add(b"a", b"b")
-    known = desk.answers.pop(ref).batches[0].counters[:1]
+    (batch,) = desk.answers.pop(ref).batches
+    known = [(batch.epoch, batch.counters[:1])]
     desk.reboot()
     told = desk.ask(Resume(known), session=session)
     assert bodies(told) == [b"b"]

@@ -64,6 +64,7 @@ class Door:
         self._access: Access | None = None
         self._token = ""
         self._answers: list[Answer] = []
+        self._last_number = 0
 
     def on_hello(self, message: Hello) -> None:
         """Take the client in, or raise."""
@@ -100,8 +101,9 @@ class Door:
             )
         requests = []
         for call in message.calls:
-            if call.id in calls:
-                continue  # said twice on one connection: the first will be answered
+            if call.id in calls or 0 < call.number <= self._last_number:
+                continue  # said twice on one connection: the first is answered
+            self._last_number = call.number or self._last_number
             calls.add(call.id)
             try:
                 check_command(call.command, self._limits)

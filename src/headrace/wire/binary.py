@@ -35,7 +35,7 @@ def from_client(payload: bytes | memoryview) -> FromClient:
     """What a client said; `PeerViolation` when it makes no sense."""
     try:
         return _from_client.decode(payload)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise PeerViolation(f"a frame of {len(payload):,} bytes cannot be read: {error}") from error
 
 
@@ -43,7 +43,7 @@ def from_node(payload: bytes | memoryview) -> FromNode:
     """What a node said; `PeerViolation` when it makes no sense."""
     try:
         return _from_node.decode(payload)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise PeerViolation(f"a frame of {len(payload):,} bytes cannot be read: {error}") from error
 
 

@@ -44,6 +44,9 @@ class CallsChecker:
 
     def ask(self, ref: int, asked: Asked) -> None:
         self.asked[ref] = asked
+        command = asked.command
+        if isinstance(command, c.Abort):  # it is not synced for, so a lease may come back with the power
+            self._handed -= {(asked.session, command.epoch, counter) for counter in command.counters}
 
     def sent(self, session: bytes, calls: Calls) -> None:
         self._sent.update((session, call.id) for call in calls.calls)
@@ -73,8 +76,6 @@ class CallsChecker:
                 self.report(v.TOLD, f"an honest client is told off: {outcome.message}")
             elif asked.number and not isinstance(asked.command, c.Extend):
                 self._refused[asked.session, asked.number] = f"{name} was refused: {outcome.kind}: {outcome.message}"
-        elif isinstance(asked.command, c.Abort):  # which is not synced for: a lease may be back with the power
-            self._handed -= {(asked.session, asked.command.epoch, counter) for counter in asked.command.counters}
         if asked.deadline_us is not None and now_us > max(asked.deadline_us, awake_us) + SLACK_US:
             self.report(v.LIVENESS, f"{name} was told {(now_us - asked.deadline_us) / US:g} s after its deadline")
 
