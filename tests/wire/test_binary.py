@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import msgspec
@@ -87,10 +88,8 @@ def test_a_length_that_comes_in_pieces_is_refused_as_soon_as_it_is_there() -> No
 @given(st.binary(max_size=200))
 def test_garbage_is_a_violation_and_never_anything_else(payload: bytes) -> None:
     for read in (from_client, from_node):
-        try:
-            read(payload)
-        except PeerViolation as error:
-            assert f"{len(payload):,} bytes cannot be read" in str(error)
+        with contextlib.suppress(PeerViolation):
+            pack(read(payload))
 
 
 @given(st.sampled_from(GOLDEN), st.data())
@@ -99,10 +98,8 @@ def test_a_bent_message_is_a_message_or_a_violation(golden: bytes, data: st.Data
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
     for read in (from_client, from_node):
-        try:
+        with contextlib.suppress(PeerViolation):
             pack(read(bytes(payload)))
-        except PeerViolation:
-            continue
 
 
 @pytest.mark.parametrize(

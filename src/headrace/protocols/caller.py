@@ -202,7 +202,7 @@ class Caller:
                 elif outcome.more:
                     self._use_credit(pending, outcome)
             elif isinstance(outcome, Settled) and self._held:
-                self._note_settled(pending.command, now_us)
+                self._note_settled(pending.command, outcome, now_us)
             if not (isinstance(outcome, PopDone) and outcome.more):
                 self._forget(answer.id)
             if pending.ref is not None:
@@ -291,10 +291,13 @@ class Caller:
             if len(live) < len(self._held) // 2:
                 self._held = live
 
-    def _note_settled(self, command: AnyCommand, now_us: int) -> None:
+    def _note_settled(self, command: AnyCommand, outcome: Settled, now_us: int) -> None:
+        """Receipts that are settled are forgotten; not those that are gone, for that may go with the node's power."""
         if isinstance(command, Commit | Abort):
+            refused = dict(outcome.refused)
             for counter in command.counters:
-                self._held.pop((command.epoch, counter), None)
+                if counter not in refused:
+                    self._held.pop((command.epoch, counter), None)
         elif isinstance(command, Extend):
             for counter in command.counters:
                 receipt = command.epoch, counter
