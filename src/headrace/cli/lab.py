@@ -130,6 +130,7 @@ def run(*, experiment: str, scale: str, master: str, folder: Path, fresh: bool, 
                     f"failed at {json.dumps(failure.parameters)}, seed {failure.seed}: {failure.error}", err=True
                 )
 
+        bar.tell("seeing what is missing, and starting Spark for it")
         try:
             done = measure(
                 wanted,

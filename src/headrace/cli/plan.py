@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from headrace.cli.compiling import compiling_told
 from headrace.cli.extras import needing
 from headrace.cli.progress import Bar
 from headrace.core.errors import EXIT_FAILURE
@@ -34,7 +35,7 @@ def plan(ctx: click.Context, workload: Path, picture: Path | None, seed: int, as
 
     if picture is not None:
         pictures.check(picture)
-    with Bar() as bar:
+    with Bar() as bar, compiling_told(bar):
         found = search(
             read(workload),
             seed=seed,

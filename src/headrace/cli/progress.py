@@ -13,6 +13,7 @@ class Bar:
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
+        self.line = ""
 
     def __enter__(self) -> Bar:
         return self
@@ -31,6 +32,7 @@ class Bar:
 
     def tell(self, line: str) -> None:
         """Draw a line where the bar would be, while the end is not known."""
+        self.line = line
         if self._shown:
             print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from headrace.cli.compiling import compiling_told
 from headrace.cli.measured import MeasuredGroup
 from headrace.cli.progress import Bar
 from headrace.core.errors import Invalid
@@ -24,7 +25,7 @@ def _measure(kernel: Any, options: dict[str, Any]) -> dict[str, Any]:
     parameters = complete(kernel.PARAMETERS, options)
     kernel.check(parameters)
     measured: list[dict[str, Any]] = []
-    with Bar() as bar:
+    with Bar() as bar, compiling_told(bar):
         for seed in seeds:
             bar.show("simulate", done=len(measured), total=len(seeds), unit="seeds", seconds_left=None)
             measured.append(kernel.measure(parameters, seed))
