@@ -54,6 +54,8 @@ class Ledger:
     granted: dict[tuple[int, int], int] = field(default_factory=dict)
     """When an item first left for a request, in the order in which they did."""
     received: dict[tuple[int, int], int] = field(default_factory=dict)
+    served: Counter[int] = field(default_factory=Counter)
+    """Items worked off, by consumer."""
 
 
 class Market:
@@ -71,10 +73,16 @@ class Market:
         self._ids = 0
         self.keepings = [self._keeping(n) for n in range(setup.producers)]
         self.producers = [self._producer(n) for n in range(setup.producers)]
+        self.keepers = self.producers
+        """Who stores items."""
         self.consumers = [self._consumer(setup.producers + n) for n in range(setup.consumers)]
 
+    @property
+    def parties(self) -> list[Party]:
+        return [*self.producers, *self.consumers]
+
     def begin(self) -> None:
-        for party in (*self.producers, *self.consumers):
+        for party in self.parties:
             party.up()
 
     # -- parties -----------------------------------------------------------------------------------------------------
@@ -99,7 +107,8 @@ class Market:
             address,
             build=build,
             work_us=lambda entry: self._lasts_us(setup.produce) if self.is_producing else NEVER_US,
-            product=self._make,
+            worked=self._make,
+            keeping=keeping,
         )
 
     def _consumer(self, address: int) -> Party:
@@ -123,8 +132,8 @@ class Market:
             self.post,
             address,
             build=build,
-            work_us=lambda entry: self._take(address, entry),
-            product=self._use,
+            work_us=lambda entry: self._use_us(address, entry),
+            worked=lambda entry: self._use(address, entry),
         )
 
     # -- work --------------------------------------------------------------------------------------------------------
@@ -138,16 +147,17 @@ class Market:
         self.ledger.made[item_id] = self.world.now_us
         return encode_plain(b"", 0, item_id, LIMITS)
 
-    def _take(self, address: int, entry: bytes) -> int:
+    def _use_us(self, address: int, entry: bytes) -> int:
         if entry:
             machine = self.consumers[address - self.setup.producers].machine
             assert isinstance(machine, Consumer)
             self.ledger.received[address, machine.hands.number] = self.world.now_us
         return self._lasts_us(self.setup.consume)
 
-    def _use(self, entry: bytes) -> bytes:
+    def _use(self, address: int, entry: bytes) -> bytes:
         if entry:
             self.ledger.finished[entry[ENTRY_ID]] += 1
+            self.ledger.served[address] += 1
         return b""
 
     def _watch(self, sender: int, to: int, message: m.AnyMessage) -> None:

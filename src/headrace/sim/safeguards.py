@@ -20,6 +20,11 @@ from headrace.protocols import caller, door
 from headrace.protocols.caller import Caller
 from headrace.protocols.deadlines import Deadlines
 from headrace.protocols.effects import Effects
+from headrace.protocols.machines import hands
+from headrace.protocols.machines.hands import Hands
+from headrace.protocols.machines.orders import Orders
+from headrace.protocols.machines.stochastic import Consumer
+from headrace.protocols.machines.stock import Stock
 from headrace.protocols.node import Node
 from headrace.protocols.ready import Ready
 from headrace.protocols.session import Session
@@ -250,6 +255,31 @@ def _promise_that_nothing_happened() -> Sequence[_Replaced]:
     return [_Replaced(caller, "_late", lambda pending: Unavailable("no answer came in time"))]
 
 
+def _forget_what_was_done() -> Sequence[_Replaced]:
+    finish = Hands.finish
+
+    def forgetful(self: Hands, orders: Orders) -> None:
+        finish(self, orders)
+        self._done.clear()
+
+    return [_Replaced(Hands, "finish", forgetful)]
+
+
+def _wait_for_ever() -> Sequence[_Replaced]:
+    def patient(self: Consumer, now_us: int, orders: Orders) -> None:
+        self.wake_us = None
+
+    return [_Replaced(Consumer, "on_wake", patient)]
+
+
+def _ask_nobody() -> Sequence[_Replaced]:
+    return [_Replaced(Stock, "_inquire", lambda self, now_us, orders: self._due.clear())]
+
+
+def _take_everything() -> Sequence[_Replaced]:
+    return [_Replaced(hands, "accept", lambda wanted, offered, taken: True)]
+
+
 SAFEGUARDS: Final = (
     Safeguard("acknowledge only after the sync", v.LOST, "crashes", _acknowledge_early),
     Safeguard("a snapshot holds what is leased", v.LOST, "crashes", _forget("leases")),
@@ -283,4 +313,8 @@ SAFEGUARDS: Final = (
     Safeguard("a command makes sense by itself", v.MACHINE, "intruders", _take_any_command),
     Safeguard("the session of a client that is connected is kept", v.TOLD, "returning", _forget_the_connected),
     Safeguard("what may have happened is not called undone", v.TOLD, "outages", _promise_that_nothing_happened),
+    Safeguard("a receiver remembers what it has done", v.DUPLICATE, "stochastic", _forget_what_was_done),
+    Safeguard("a consumer that hears nothing asks again", v.LIVENESS, "stochastic", _wait_for_ever),
+    Safeguard("who handed an item over asks what became of it", v.LIVENESS, "stochastic", _ask_nobody),
+    Safeguard("a consumer takes what it asked for last, once", v.LOST, "stochastic", _take_everything),
 )

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from headrace.sim.scenarios import carry_out
-from headrace.sim.steps import Plan, Step
+from headrace.sim.scenarios import AnyPlan, carry_out
+from headrace.sim.steps import Step
 
 MOST_RUNS: Final = 1500
 
@@ -22,7 +22,7 @@ MOST_RUNS: Final = 1500
 class Failure:
     """A failing run, told in full."""
 
-    plan: Plan
+    plan: AnyPlan
     invariant: str
     text: str
     story: list[str]
@@ -30,7 +30,7 @@ class Failure:
     """How many runs it took to make it so small."""
 
 
-def tell_failure(plan: Plan, *, on_run: Callable[[int], None] = lambda steps: None) -> Failure | None:
+def tell_failure(plan: AnyPlan, *, on_run: Callable[[int], None] = lambda steps: None) -> Failure | None:
     """The smallest plan found that breaks what this one breaks, with its story; None when nothing breaks."""
     result = carry_out(plan)
     if result.verdict.is_good:

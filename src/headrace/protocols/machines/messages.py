@@ -17,7 +17,9 @@ HOLDING: Final = 1
 DECLINED: Final = 2
 """The item came, and is not wanted (any more)."""
 MISSING: Final = 3
-"""No item has come under this receipt, or nothing is known of it any more."""
+"""No item has come under this receipt."""
+FORGOTTEN: Final = 4
+"""The item is for a request of an earlier life: what became of it is not known."""
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -49,7 +51,7 @@ class Handed(Message, frozen=True, tag="handed", array_like=True, gc=False):
 
 
 class Settled(Message, frozen=True, tag="settled", array_like=True, gc=False):
-    """What became of what was handed over: DONE, HOLDING, DECLINED or MISSING."""
+    """What became of what was handed over: by one of the words above."""
 
     epoch: int
     counter: int

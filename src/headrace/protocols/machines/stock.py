@@ -78,9 +78,18 @@ class Stock:
         return self.node.shard.queues[QUEUE].queued
 
     @property
+    def under_way(self) -> list[int]:
+        """To whom items are handed over that are not settled."""
+        return [entry.to.address for entry in self._open.values()]
+
+    @property
     def waiting(self) -> int:
         """Requests that wait here."""
         return len(self._waiting)
+
+    @property
+    def waiting_addresses(self) -> list[int]:
+        return list(self._waiting)
 
     @property
     def wake_us(self) -> int:
@@ -115,6 +124,8 @@ class Stock:
             pass
         elif settled.state == m.DECLINED:
             self._take_back(now_us, settled.epoch, settled.counter, "declined", orders)
+        elif settled.state == m.FORGOTTEN:
+            self._take_back(now_us, settled.epoch, settled.counter, HANDOVER_UNKNOWN, orders)
         elif settled.state == m.HOLDING:
             entry.tries = 0
         else:
@@ -127,6 +138,9 @@ class Stock:
             self.node.on_wake(now_us, self.node.wall_us(now_us), self._effects)
             self._turn(now_us, orders)
             self.node.next_wake_us(now_us)
+        self._inquire(now_us, orders)
+
+    def _inquire(self, now_us: int, orders: Orders) -> None:
         while self._due and self._due[0][0] <= now_us:
             _, counter = self._due.popleft()
             entry = self._open.get(counter)

@@ -1,0 +1,79 @@
+"""The scenarios of the designs' parties, and the plan that a seed makes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from headrace.sim.market_steps import Bother, ConsumerVanishes, CutHandOver, KeeperCrashes, MarketPlan
+from headrace.sim.markets import TICK_US, Setup
+from headrace.sim.messages import Trouble
+from headrace.sim.steps import Deed, Step
+from headrace.sim.world import START_US
+
+FAULTS: Final = (15, 30)
+GAP_TICKS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class MarketScenario:
+    """A design, and how often which fault comes to it, in shares of all faults."""
+
+    about: str
+    design: str
+    faults: Mapping[str, int]
+
+
+EVERYTHING: Final = {"bother": 3, "vanish": 2, "crash": 2, "cut": 3}
+MARKET_SCENARIOS: Final[dict[str, MarketScenario]] = {
+    "stochastic": MarketScenario(
+        "probes lost, late and doubled; consumers that vanish while they wait; producers that crash with waiting "
+        "consumers; cuts during hand-over",
+        "stochastic",
+        EVERYTHING,
+    ),
+}
+
+
+def make_market_plan(name: str, seed: int) -> MarketPlan:
+    """The plan of one seed."""
+    rng = Random(f"{name}/{seed}/plan")
+    scenario = MARKET_SCENARIOS[name]
+    setup = Setup(
+        design=scenario.design,
+        producers=rng.randint(1, 5),
+        consumers=rng.randint(2, 6),
+        buffers=rng.choice((1, 2, 5)),
+        max_hops=rng.randint(1, 4),
+        produce=rng.choice((20.0, 60.0)),
+        consume=30.0,
+        patience=rng.choice((60.0, 300.0)),
+        ask_after=rng.choice((8.0, 40.0)),
+        tries=rng.choice((2, 5)),
+        wait_shortest=rng.random() < 0.3,
+        has_disks=True,
+    )
+    steps = []
+    at_us = START_US
+    for _ in range(rng.randint(*FAULTS)):
+        at_us += round(rng.expovariate(1 / GAP_TICKS) * TICK_US)
+        kind = rng.choices(list(scenario.faults), list(scenario.faults.values()))[0]
+        steps.append(Step(at_us, -1, _deed(kind, rng)))
+    return MarketPlan(name, seed, setup, steps)
+
+
+def _deed(kind: str, rng: Random) -> Deed:
+    for_us = round(rng.choice((3, 30, 200)) * TICK_US * rng.uniform(0.5, 1.5))
+    pick = rng.getrandbits(16)
+    match kind:
+        case "vanish":
+            return ConsumerVanishes(pick, for_us)
+        case "crash":
+            return KeeperCrashes(pick, rng.choice((0, rng.randint(1, 30))), for_us)
+        case "cut":
+            return CutHandOver(pick, for_us)
+        case _:
+            lost, doubled, late = (rng.choice((0.0, 0.1, 0.4)) for _ in range(3))
+            return Bother(Trouble(lost, doubled, late, round(rng.choice((10, 500)) * TICK_US)), for_us)

@@ -1,0 +1,24 @@
+"""Producers and consumers of the designs under faults; that nothing is broken, `test_scenarios` sees."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from headrace.sim.scenarios import carry_out, plan_of
+
+SEEDS = range(12)
+
+
+def fired(scenario: str) -> Counter[str]:
+    total = Counter[str]()
+    for seed in SEEDS:
+        total += carry_out(plan_of(scenario, seed)).faults
+    return total
+
+
+def test_probes_hand_overs_and_processes_of_the_stochastic_queue_meet_every_fault() -> None:
+    assert fired("stochastic").keys() >= {
+        *(f"{what}_{kind}" for what in ("lost", "doubled", "late") for kind in ("request", "forward", "object")),
+        *(f"cut_{kind}" for kind in ("settled", "inquiry")),
+        *("cut_in_hand_over", "vanished_waiting", "crashed_with_waiting", "crash", "torn_write", "repeated"),
+    }
