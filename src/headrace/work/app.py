@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, overload
+from typing import Any, Final, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -19,7 +19,9 @@ from headrace.client.handle import Headrace
 from headrace.client.opening import open
 from headrace.core.errors import Invalid
 from headrace.core.items import Item, show_id
+from headrace.core.limits import US
 from headrace.runtime.ids import ids
+from headrace.runtime.link import Link
 from headrace.work.failures import TaskFailed, failure_of
 from headrace.work.messages import VERSION, Call, encode
 from headrace.work.results import Replies, Result
@@ -27,6 +29,7 @@ from headrace.work.tasks import Backoff, Options, Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
+LEAVING_US: Final = 2 * US
 
 
 class App:
@@ -158,13 +161,19 @@ class App:
         """The node, connected to when this is first asked for, and anew in a process that was forked."""
         return self._connected()[0]
 
+    @property
+    def link(self) -> Link | None:
+        """The session with the node, if that is in another process."""
+        engine = self.handle._engine
+        return engine if isinstance(engine, Link) else None
+
     def close(self) -> None:
         """Give up the results that are outstanding, and let the node go."""
         with self._lock:
             handle, replies, self._handle, self._replies = self._handle, self._replies, None, None
         if handle is None or replies is None or self._pid != os.getpid():
             return
-        atexit.unregister(self.close)
+        atexit.unregister(self._leave)
         replies.close()
         if handle is not self.node:
             handle.close()
@@ -186,8 +195,14 @@ class App:
                 self._handle = self._open()
                 self._replies = Replies(self._handle)
                 self._pid = os.getpid()
-                atexit.register(self.close)
+                atexit.register(self._leave)
             return self._handle, self._replies
+
+    def _leave(self) -> None:
+        """The interpreter ends: do not wait long for a node that is away."""
+        if self._handle is not None and self._pid == os.getpid() and self.link is not None:
+            self.link.timeout_us = min(self.link.timeout_us, LEAVING_US)
+        self.close()
 
     def _open(self) -> Headrace:
         if isinstance(self.node, Headrace):

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from time import monotonic_ns
 from typing import Any, Final
 
-from headrace.client.handle import Headrace, Lease
+from headrace.client.handle import Lease
 from headrace.core.errors import Forbidden, HeadraceError, Invalid, Rejected
-from headrace.runtime.link import Link
 from headrace.work.app import App
 from headrace.work.attempts import Begun, Verdict, begin, carry_out, failed, job_of, succeeded, unsendable, verdict_on
 from headrace.work.board import Board
@@ -95,12 +94,6 @@ def configure_log(level: str) -> None:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(process)d %(message)s")
 
 
-def link_of(handle: Headrace) -> Link | None:
-    """The handle's session with a node in another process; None when the node is in this one."""
-    engine = handle._engine
-    return engine if isinstance(engine, Link) else None
-
-
 def timed_out(task: Task[..., Any]) -> Failure:
     """What is said of an attempt that took longer than its task's timeout."""
     return Failure(TIMED_OUT, f"it took longer than its timeout of {task.timeout:g} s")
@@ -151,7 +144,7 @@ class Worker:
         threads = [threading.Thread(target=serve) for serve in serving]
         for thread in threads:
             thread.start()
-        link = link_of(self._handle)
+        link = self._app.link
         self._board.say_ready(link.session if link is not None else b"")
         if in_main:
             self._serve(0)

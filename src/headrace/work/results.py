@@ -75,7 +75,7 @@ class Replies:
         self._promises: weakref.WeakValueDictionary[str, Promise] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._closed = False
+        self._closing = threading.Event()
         self.is_used = False
         """Whether a reply was ever asked for."""
 
@@ -92,19 +92,19 @@ class Replies:
     def start(self) -> None:
         """Take replies from now on."""
         with self._lock:
-            if self._thread is None and not self._closed:
+            if self._thread is None and not self._closing.is_set():
                 self._thread = threading.Thread(target=self._take, name="headrace-replies", daemon=True)
                 self._thread.start()
 
     def close(self) -> None:
         """Nobody waits any more: the queue goes, with what is in it."""
-        self._closed = True
+        self._closing.set()
         if self.is_used:
             with contextlib.suppress(HeadraceError):  # not allowed, or not reachable: what is in it expires
                 self.handle.drop(self.queue)
 
     def _take(self) -> None:
-        while not self._closed:
+        while not self._closing.is_set():
             try:
                 leases = self.handle.pop(self.queue, REPLIES_AT_ONCE, wait=None)
                 for lease in leases:
@@ -112,7 +112,7 @@ class Replies:
                 if leases:
                     self.handle.commit(leases)
             except (Unavailable, OutcomeUnknown):  # the node is away, or we are closing
-                threading.Event().wait(PAUSE_SECONDS)
+                self._closing.wait(PAUSE_SECONDS)
             except HeadraceError as error:
                 for promise in list(self._promises.values()):
                     promise.settle(None, error)

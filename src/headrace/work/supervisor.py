@@ -26,7 +26,7 @@ from headrace.work.app import App
 from headrace.work.attempts import Begun, carry_out, reply_of_failure, verdict_on
 from headrace.work.board import Board
 from headrace.work.failures import Failure
-from headrace.work.process import Plan, link_of, main, tell, timed_out
+from headrace.work.process import Plan, main, tell, timed_out
 
 log = logging.getLogger("headrace.work")
 
@@ -195,7 +195,7 @@ def prepare(app: App, queues: Iterable[str]) -> tuple[tuple[str, ...], tuple[str
     """Check that this app can be worked for; the queues of plain tasks, and those of async ones."""
     if not app.tasks:
         raise Invalid("this app has no tasks: decorate a function with @app.task, in a module that is imported")
-    if link_of(app.handle) is None:
+    if app.link is None:
         raise Invalid(
             f"this app opens {str(app.node)!r} in its own process, where no other can work for it: serve the directory "
             "(`headrace serve --at DIR`), and give the app its address"
