@@ -135,4 +135,4 @@ def observe(told: Sequence[float], weights: MutableSequence[float], exploration:
     whole = total + mean * (len(told) - heard)
     for producer in range(len(told)):
         rate = told[producer] if told[producer] > 0.0 else mean
-        weights[producer] = (1.0 - exploration) * rate / whole + exploration / len(told)
+        weights[producer] = (1.0 - exploration) * (rate / whole) + exploration / len(told)
