@@ -47,6 +47,12 @@ def test_a_second_handle_of_the_process_is_refused_and_does_not_give_the_lock_up
     lock.release()
 
 
+def test_the_lock_holds_where_there_is_no_room_to_say_who_owns_it(tmp_path: Path) -> None:
+    no_room = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n" + TRY
+    tried = subprocess.run([sys.executable, "-c", no_room, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert tried.stdout == "owned\n"
+
+
 def test_verify_by_the_owner_does_not_give_the_lock_up(tmp_path: Path) -> None:
     lock = DirectoryLock(str(tmp_path))
     disk = open_directory(str(tmp_path))

@@ -102,7 +102,7 @@ def test_repair_says_what_is_missing_and_tells_the_log() -> None:
     assert isinstance(last, Quarantined)
     assert last.at_us == 7
     assert "records 0 to 0 are missing" in last.note
-    assert "items that they added are lost" in last.note
+    assert "1 record is missing: items added there are lost" in last.note
 
 
 def test_a_repair_that_is_cut_short_anywhere_can_be_run_again() -> None:

@@ -187,6 +187,8 @@ LEASE_EXPIRED: Final = "lease expired"
 WORKER_CRASHED: Final = "worker crashed"
 CLOSED: Final = "closed"
 NAME_EXPIRED: Final = "name expired"
+END_UNKNOWN: Final = "end unknown"
+"""What ended the lease is missing since a repair."""
 
 RETURN_REASONS: Final = (ABORTED, LEASE_EXPIRED, WORKER_CRASHED, CLOSED, NAME_EXPIRED)
 

@@ -206,6 +206,8 @@ class Shard:
         if end > self.next_counter:
             self.next_counter = end
         counters = [first] if count == 1 else list(range(first, end))
+        if len(entries) < count:
+            counters = [counter for counter in counters if counter in sub.leases]
         batch = Batch(record.queue, self.epoch, counters, entries, attempts, record.lease_us)
         return PopDone([batch], None, record.more)
 

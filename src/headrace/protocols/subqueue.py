@@ -28,7 +28,7 @@ from headrace.core.items import (
     entry_seq,
 )
 from headrace.core.limits import US, Limits, QueueSettings
-from headrace.core.records import ABORTED, LEASE_EXPIRED, NAME_EXPIRED, WORKER_CRASHED
+from headrace.core.records import ABORTED, END_UNKNOWN, LEASE_EXPIRED, NAME_EXPIRED, WORKER_CRASHED
 from headrace.protocols.loaded import Loaded
 from headrace.protocols.ready import Ready
 
@@ -345,18 +345,21 @@ class Subqueue:
                 self._place(seq, entry, at_us)
 
     def on_leased(self, grant: Grant, seqs: list[int]) -> tuple[list[bytes], list[int]]:
-        """The entries, in the order of their receipts, and which attempt each begins."""
+        """The entries, in the order of their receipts, and which attempt each begins; fewer after a repair."""
         if grant.count == 1 and self.loading is None and not grant.name:
             entry = self.reserved.pop(seqs[0])
             self.leases[grant.first] = entry, grant
             return [entry], [self._begin_attempt(seqs[0]) if self.stories else 1]
-        take = self.reserved.pop if self.loading is None else self.loading.pop
-        entries = [take(seq) for seq in seqs]
-        self.leases.update(
-            zip(range(grant.first, grant.first + grant.count), zip(entries, repeat(grant)), strict=False)
-        )
+        take = self.reserved.pop if self.loading is None else self._take_loaded
+        found = [take(seq) for seq in seqs]
+        entries = [entry for entry in found if entry is not None]
+        counters: Iterable[int] = range(grant.first, grant.first + grant.count)
+        if len(entries) < len(seqs):
+            counters = [counter for counter, entry in zip(counters, found, strict=True) if entry is not None]
+            seqs = [entry_seq(entry) for entry in entries]
+        self.leases.update(zip(counters, zip(entries, repeat(grant)), strict=False))
         if grant.name:
-            self._remember_name(grant)
+            self._remember_name(grant, len(entries))
         if not self.stories:
             return entries, [1] * len(entries)
         return entries, [self._begin_attempt(seq) for seq in seqs]
@@ -503,6 +506,25 @@ class Subqueue:
             return self.loading.pop(seq) if seq in self.loading else None
         return self.reserved.pop(seq, None)
 
+    def _take_loaded(self, seq: int) -> bytes | None:
+        """The entry of an item that a record leases, while recovery loads.
+
+        Where a repair left a gap its add may be missing, or what brought it back: it is leased then, or dead.
+        """
+        assert self.loading is not None
+        if seq in self.loading:
+            return self.loading.pop(seq)
+        dead = self.dead.pop(seq, None)
+        if dead is not None:
+            self.size_bytes += size_of((dead.entry,))
+            self._forget(seq)
+            return dead.entry
+        for counter, (entry, grant) in self.leases.items():
+            if entry_seq(entry) == seq:
+                self.on_returned([counter], END_UNKNOWN, "", grant.at_us)
+                return self.loading.pop(seq) if seq in self.loading else None
+        return None
+
     def _place(self, seq: int, entry: bytes, wall_us: int) -> None:
         """Queue an item: ready, delayed or held."""
         if self.loading is not None:
@@ -578,10 +600,14 @@ class Subqueue:
         story.due_us = 0
         return story.leases + 1
 
-    def _remember_name(self, grant: Grant) -> None:
+    def _remember_name(self, grant: Grant, unsettled: int) -> None:
         names = self.names
         self._alarms.append(self.name)
-        names[grant.name] = Named(grant.first, grant.count, grant.count, grant.at_us + grant.lease_us)
+        former = names.get(grant.name)
+        if former is not None and former.unsettled:  # only after a repair left a gap where it ended
+            ended = [c for c in range(former.first, former.first + former.count) if c in self.leases]
+            self.on_returned(ended, NAME_EXPIRED, "", grant.at_us)
+        names[grant.name] = Named(grant.first, grant.count, unsettled, grant.at_us + grant.lease_us)
         if len(names) > self.limits.names:
             settled = next((name for name, named in names.items() if not named.unsettled), None)
             if settled is not None:

@@ -56,8 +56,9 @@ class DirectoryLock:
             who = f"process {pid} ({command})" if command else f"process {pid or 'unknown'}"
             raise InUse(f"the directory {path!r} is in use by {who}: close it there, or stop that process") from None
         _owned[self._key] = path
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{self._pid}\n{_command()}\n".encode("utf-8", "replace"), 0)
+        with contextlib.suppress(OSError):  # no room, say: the lock holds all the same, and the next owner sees no pid
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{self._pid}\n{_command()}\n".encode("utf-8", "replace"), 0)
 
     def release(self) -> None:
         """Let go; in a forked child, which does not hold it, nothing."""

@@ -39,8 +39,9 @@ class Repaired:
             return "nothing is known to be lost"
         count = sum(end - first for first, end in self.missing)
         return (
-            f"{count:,} records are missing: items that they added are lost, items that they committed may be handed "
-            "out again, and settings, dead items and answers to repeated requests may be those of before"
+            f"{count:,} {'record is' if count == 1 else 'records are'} missing: items added there are lost, items "
+            "handed out or committed there may be handed out again, and settings, dead items and answers to repeated "
+            "requests may be those of before"
         )
 
 

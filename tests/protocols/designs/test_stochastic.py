@@ -65,7 +65,7 @@ def test_the_gauge_is_the_mean_until_it_forgets(durations: list[float]) -> None:
     assert mean == pytest.approx(sum(durations) / len(durations))
 
 
-@given(st.lists(st.floats(0, 5), min_size=1, max_size=30), st.floats(0, 1))
+@given(st.lists(st.floats(0, 5, allow_subnormal=False), min_size=1, max_size=30), st.floats(0, 1))
 def test_learned_weights_add_up_keep_a_floor_and_follow_the_rates(told: list[float], exploration: float) -> None:
     weights = [0.0] * len(told)
     design.observe(told, weights, exploration)
