@@ -71,7 +71,7 @@ def test_a_table_of_another_version_is_refused(
     lab(*command.split(), "--out", str(tmp_path), code=2)
     said = capsys.readouterr().err
     assert "was computed by version 0.0.1+00000000" in said
-    assert "headrace lab run 900-level --fresh" in said
+    assert f"headrace lab run 900-level --scale quick --out {tmp_path} --fresh" in said
 
 
 def test_a_report_needs_a_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> click.Group:
             "bias": complete(module.PARAMETERS, options)["bias"],
             "bias_ci95": 0.25,
             "by": {"tails": 3},
+            "notes": ["fair", "thin"],
         },
         help="Toss.",
     )
@@ -37,18 +38,19 @@ def group(monkeypatch: pytest.MonkeyPatch) -> click.Group:
 
 def test_options_come_from_parameters_and_json_is_exact(group: click.Group) -> None:
     result = CliRunner().invoke(group, ["coin", "--bias", "0.25", "--heads-only", "--json"])
-    assert json.loads(result.output) == {"bias": 0.25, "bias_ci95": 0.25, "by": {"tails": 3}}
+    assert json.loads(result.output) == {"bias": 0.25, "bias_ci95": 0.25, "by": {"tails": 3}, "notes": ["fair", "thin"]}
 
 
 def test_people_get_a_table_with_half_widths_beside(group: click.Group) -> None:
     result = CliRunner().invoke(group, ["coin"])
-    assert result.output == "bias      0.5 ± 0.25\nby.tails  3\n"
+    assert result.output == "bias      0.5 ± 0.25\nby.tails  3\nnotes     fair; thin\n"
 
 
 def test_a_wrong_name_is_met_with_the_nearest_right_one(group: click.Group) -> None:
     result = CliRunner().invoke(group, ["coim"])
     assert result.exit_code == 2
     assert "Did you mean 'coin'?" in result.output
+    assert "There is coin." in CliRunner().invoke(group, ["dice"]).output
 
 
 def test_a_missing_extra_is_one_sentence_with_its_command() -> None:

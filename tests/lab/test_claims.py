@@ -4,7 +4,7 @@ import pytest
 
 from headrace.core.errors import Gone
 from headrace.core.estimates import Estimate
-from headrace.lab.claims import AtLeast, AtMost, Between, Claim, Expectation, Judged, Verdict, about, judge
+from headrace.lab.claims import AtLeast, AtMost, Between, Claim, Expectation, Judged, Verdict, about, judge, quotient
 from headrace.spark.plan.experiment import Experiment, grid
 from headrace.spark.plan.results import Results
 
@@ -80,3 +80,21 @@ def test_expectations_read_as_sentences() -> None:
         "at most 3",
         "between 9.5 and 10.5",
     ]
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "expected"),
+    [
+        (Estimate(10, 1), 4.0, Estimate(2.5, 0.25)),
+        (10.0, Estimate(4, 0.4), Estimate(2.5, 0.25)),
+        (Estimate(10, 0.3), Estimate(-5, 0.2), Estimate(-2, 0.1)),
+        (Estimate(0, 1), Estimate(4, 1), Estimate(0, 0.25)),
+        (Estimate(10), Estimate(4, 1), Estimate(2.5)),
+    ],
+)
+def test_a_quotient_is_as_sure_as_its_parts(
+    above: Estimate | float, below: Estimate | float, expected: Estimate
+) -> None:
+    found = quotient(above, below)
+    assert found.value == pytest.approx(expected.value)
+    assert found.half_width == (None if expected.half_width is None else pytest.approx(expected.half_width))

@@ -50,7 +50,7 @@ class MeasuredGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         if cmd_name not in self.modules:
-            hint = nearest(cmd_name, self.modules)
+            hint = nearest(cmd_name, self.modules) or f" There is {', '.join(sorted(self.modules))}."
             raise click.UsageError(f"there is nothing named {cmd_name!r} to {ctx.info_name}.{hint}", ctx)
         with needing("lab"):
             module = importlib.import_module(self.modules[cmd_name])
@@ -93,6 +93,8 @@ def _rows(measured: dict[str, Any], prefix: str) -> list[tuple[str, str]]:
 
 
 def _number(value: Any) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(_number, value)) or "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

@@ -6,6 +6,7 @@ of a claim adds is the reading under which it holds, or the reason why it does n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -73,6 +74,15 @@ def about(value: float, *, within: float) -> Between:
     """`value`, give or take a share of it: `about(0.1, within=0.05)` is 0.095 to 0.105."""
     spread = abs(value) * within
     return Between(value - spread, value + spread)
+
+
+def quotient(above: Estimate | float, below: Estimate | float) -> Estimate:
+    """Of two independent estimates; a plain number is known exactly."""
+    above, below = (each if isinstance(each, Estimate) else Estimate(each, 0.0) for each in (above, below))
+    value = above.value / below.value
+    if above.half_width is None or below.half_width is None:
+        return Estimate(value)
+    return Estimate(value, math.hypot(above.half_width, value * below.half_width) / abs(below.value))
 
 
 Measured = Estimate | float | Mapping[str, Estimate | float]

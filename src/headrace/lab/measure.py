@@ -76,7 +76,7 @@ def _swept(spark: Session, experiment: Experiment, table: Table, watch: Watch) -
 
 def table_of(figure: Figure, scale: Scale, folder: Path) -> Table:
     """Where a figure's numbers are."""
-    return Table(folder / scale, figure.name)
+    return Table(folder / scale, figure.name, f"{figure.command} --scale {scale} --out {folder}")
 
 
 def read(experiment: Experiment, table: Table) -> Results:

@@ -136,12 +136,13 @@ def _claim(judged: Judged) -> str:
         for name, estimate in judged.measured.items()
     )
     links = ", ".join(f'<a href="#{_id(name)}">{escape(name)}</a>' for name in claim.experiments)
+    by = f"measured by {links}" if links else "by arithmetic"
     why = f'<p class="why">{_text(judged.why)}</p>' if judged.why else ""
     return f"""<article class="claim {kind}" id="claim-{_id(claim.name)}">
 <p class="verdict"><span aria-hidden="true">{sign}</span> <span>{judged.verdict}</span></p>
 <div>
 <p class="text">{_text(claim.text)}</p>
-<p class="source">{escape(claim.source)} · measured by {links}</p>
+<p class="source">{escape(claim.source)} · {by}</p>
 {why}
 </div>
 <table>{unit}<tr><th>expected</th><td>{escape(str(claim.expect))}</td></tr>

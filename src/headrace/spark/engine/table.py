@@ -44,10 +44,11 @@ _MADE_WITH = ("numpy", "numba", "pyspark")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of one experiment in a folder."""
+    """The table of one experiment in a folder. `command` is what computes it, for messages."""
 
     folder: Path
     name: str
+    command: str = "headrace lab run"
 
     @property
     def path(self) -> Path:
@@ -67,7 +68,7 @@ class Table:
             if row.version != version:
                 raise Invalid(
                     f"{self.path} was computed by version {row.version}, and this is {version}: "
-                    f"compute it anew with `headrace lab run {self.name} --fresh`"
+                    f"compute it anew with `{self.command} --fresh`"
                 )
         # A crash between finishing and dropping the parts leaves rows in both.
         return list({(row.point, row.seed, row.metric): row for row in rows}.values())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.core.estimates import Estimate
 from headrace.lab import style
-from headrace.lab.claims import AtLeast, AtMost, Claim, about
+from headrace.lab.claims import AtLeast, AtMost, Claim, about, quotient
 from headrace.lab.experiments.paper000.figures import plain_numbers
 from headrace.lab.experiments.paper000.setup import NINE_TIMES, experiment, modelled
 from headrace.lab.models.stochastic.producer import FORMS, READINGS
@@ -86,9 +86,7 @@ def _draw_sizes(results: Results) -> Picture:
 def _model_error(results: Results, size: int, hops: int, form: str, reading: str) -> Estimate:
     """The model's wait over the simulated one."""
     where: dict[str, Any] = {"producers": size, "consumers": size, "max_hops": hops}
-    simulated = results.estimate("wait", **where)
-    ratio = modelled("wait", form=form, reading=reading, **where) / simulated.value
-    return Estimate(ratio, ratio * simulated.relative)
+    return quotient(modelled("wait", form=form, reading=reading, **where), results.estimate("wait", **where))
 
 
 BEYOND = (
@@ -122,13 +120,7 @@ BEYOND = (
 
 def _over(metric: str, of: dict[str, Any], to: dict[str, Any]) -> Any:
     """One point's metric over another's, as independent estimates."""
-
-    def measure(results: Results) -> Estimate:
-        first, second = results.estimate(metric, **of), results.estimate(metric, **to)
-        ratio = first.value / second.value
-        return Estimate(ratio, ratio * (first.relative**2 + second.relative**2) ** 0.5)
-
-    return measure
+    return lambda results: quotient(results.estimate(metric, **of), results.estimate(metric, **to))
 
 
 BEYOND_CLAIMS = (

@@ -7,18 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.core.estimates import Estimate
-from headrace.lab.claims import AtLeast, AtMost, Between, Claim, about
+from headrace.lab.claims import AtLeast, AtMost, Between, Claim, about, quotient
 from headrace.lab.experiments.paper000.figures import FEW_HOPS, PRODUCTIONS, SHARES, production_share, shared
 from headrace.lab.experiments.paper000.setup import HOPS, LOADS, NINE_TIMES, TWICE, modelled
 from headrace.spark.plan.results import Results
 
 Values = Mapping[str, Estimate | float]
-
-
-def ratio(above: Estimate, below: Estimate) -> Estimate:
-    """Of two independent estimates."""
-    value = above.value / below.value
-    return Estimate(value, abs(value) * math.hypot(above.relative, below.relative))
 
 
 def _by_load(metric: str, loads: tuple[int, ...], **where: Any) -> Callable[[Results], Values]:
@@ -28,19 +22,25 @@ def _by_load(metric: str, loads: tuple[int, ...], **where: Any) -> Callable[[Res
 def _compared(metric: str, of: int, to: int, loads: tuple[int, ...]) -> Callable[[Results], Values]:
     """The metric with `of` probes over that with `to`, by load."""
     return lambda results: {
-        f"{load} %": ratio(
+        f"{load} %": quotient(
             results.estimate(metric, consumers=load, max_hops=of), results.estimate(metric, consumers=load, max_hops=to)
         )
         for load in loads
     }
 
 
-def _gained(metric: str, over: str, enough: int, most: int, **where: Any) -> Callable[[Results], float]:
+def _gained(metric: str, over: str, enough: int, most: int, **where: Any) -> Callable[[Results], Estimate]:
     """What part of the way from 1 to `most` of a parameter is made by `enough` of it."""
 
-    def measure(results: Results) -> float:
-        first, then, last = (results.estimate(metric, **where, **{over: at}).value for at in (1, enough, most))
-        return (then - first) / (last - first)
+    def measure(results: Results) -> Estimate:
+        first, then, last = (results.estimate(metric, **where, **{over: at}) for at in (1, enough, most))
+        way = last.value - first.value
+        part = (then.value - first.value) / way
+        spreads = [
+            weight * (each.half_width or 0.0) / way
+            for weight, each in ((1 - part, first), (1.0, then), (part, last))  # to first order
+        ]
+        return Estimate(part, math.hypot(*spreads))
 
     return measure
 
@@ -52,8 +52,7 @@ def _gained_by_load(metric: str, over: str, enough: int, most: int) -> Callable[
 def _limits(results: Results) -> Values:
     """W at five probes over M/(Nλ) - 1/μ."""
     return {
-        f"{load} %": ratio(results.estimate("wait", consumers=load, max_hops=5), Estimate(load - 100.0, 0.0))
-        for load in (150, 200)
+        f"{load} %": quotient(results.estimate("wait", consumers=load, max_hops=5), load - 100.0) for load in (150, 200)
     }
 
 
@@ -64,11 +63,13 @@ def _agreement(metric: str) -> Callable[[Results], Values]:
         found = {}
         for load in LOADS:
             ratios = [
-                modelled(metric, consumers=load, max_hops=hops)
-                / results.estimate(metric, consumers=load, max_hops=hops).value
+                quotient(
+                    modelled(metric, consumers=load, max_hops=hops),
+                    results.estimate(metric, consumers=load, max_hops=hops),
+                )
                 for hops in HOPS
             ]
-            found[f"{load} %"] = max(ratios, key=lambda one: abs(math.log(one)))
+            found[f"{load} %"] = max(ratios, key=lambda one: abs(math.log(one.value)))
         return found
 
     return measure
@@ -88,8 +89,9 @@ def _half_widths(results: Results) -> Values:
 
 def _against_model(types: str) -> Callable[[Results], Values]:
     return lambda results: {
-        f"h_max {hops}": modelled("wait", types=types, max_hops=hops)
-        / results.estimate("wait", types=types, max_hops=hops).value
+        f"h_max {hops}": quotient(
+            modelled("wait", types=types, max_hops=hops), results.estimate("wait", types=types, max_hops=hops)
+        )
         for hops in FEW_HOPS
     }
 
@@ -114,14 +116,14 @@ def _reach(reach_sets: str, *, exclude_visited: bool) -> Callable[[Results], Val
 
 
 def ratio_by_name(results: Results, of: Mapping[str, Any], to: Mapping[str, Any]) -> Values:
-    return {"": ratio(results.estimate("wait", **of), results.estimate("wait", **to))}
+    return {"": quotient(results.estimate("wait", **of), results.estimate("wait", **to))}
 
 
 def _enough_probes(by_load: Results, uneven: Results) -> Values:
     """The throughput with three probes over that with twenty (ten where producers are uneven)."""
     found: dict[str, Estimate | float] = dict(_compared("throughput", 3, 20, LOADS)(by_load))
     three, ten = (uneven.estimate("throughput", types=TWICE, max_hops=hops) for hops in (3, 10))
-    return {**found, "67/50 at 100 %": ratio(three, ten)}
+    return {**found, "67/50 at 100 %": quotient(three, ten)}
 
 
 CLAIMS = (
@@ -288,7 +290,7 @@ CLAIMS = (
         source="conclusion 3",
         experiments=("000-fig5",),
         measure=lambda results: {
-            f"{load} %": ratio(
+            f"{load} %": quotient(
                 results.estimate("throughput", consumers=load, buffers=20),
                 results.estimate("throughput", consumers=load, buffers=5),
             )
@@ -303,9 +305,9 @@ CLAIMS = (
         source="section 4.1.1, figure 6",
         experiments=("000-fig6",),
         measure=lambda results: {
-            production: ratio(
+            production: quotient(
                 results.estimate("wait", production=production, consumers=100, max_hops=3),
-                Estimate(modelled("wait", production=production, consumers=100, max_hops=3), 0.0),
+                modelled("wait", production=production, consumers=100, max_hops=3),
             )
             for production in PRODUCTIONS[:2]
         },
@@ -339,7 +341,7 @@ CLAIMS = (
         text="With highly uneven producers (50/10) even 10 probes do not perform well.",
         source="section 4.2.1, figure 7; conclusion 4",
         experiments=("000-fig7",),
-        measure=lambda results: ratio(
+        measure=lambda results: quotient(
             results.estimate("wait", types=NINE_TIMES, max_hops=10), results.estimate("wait", types="", max_hops=10)
         ),
         expect=AtLeast(3),
@@ -429,7 +431,7 @@ CLAIMS = (
         source="conclusion 2",
         experiments=("000-messages",),
         measure=lambda results: {
-            f"{load} %": ratio(
+            f"{load} %": quotient(
                 results.estimate("messages_per_object", design="stochastic", max_hops=5, consumers=load),
                 results.estimate("messages_per_object", design="manager", consumers=load),
             )
@@ -454,9 +456,9 @@ CLAIMS = (
         source="section 2",
         experiments=("000-messages",),
         measure=lambda results: {
-            f"{load} %": ratio(
+            f"{load} %": quotient(
                 results.estimate("messages_per_object", design="multicast", consumers=load),
-                Estimate(2.0 * load + 2.0, 0.0),
+                2.0 * load + 2.0,
             )
             for load in LOADS
         },

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from headrace.core import estimates
 from headrace.core.estimates import Estimate
-from headrace.lab.claims import AtLeast, AtMost, Between, Claim
+from headrace.lab.claims import AtLeast, AtMost, Between, Claim, quotient
 from headrace.lab.experiments.paper002.beyond import SMALL_AND_LARGE, THOUSAND
 from headrace.lab.experiments.paper002.setup import FIVE, TEN, TWENTY, clusters
 from headrace.spark.plan.results import Results
@@ -22,16 +22,10 @@ def _each(metric: str, topologies: Sequence[str], policy: str = "paper") -> Call
     }
 
 
-def _quotient(first: Estimate, second: Estimate) -> Estimate:
-    """Of two independent estimates."""
-    value = first.value / second.value
-    return Estimate(value, abs(value) * math.hypot(first.relative, second.relative))
-
-
 def _grown(metric: str, smaller: Sequence[str], larger: Sequence[str]) -> Callable[[Results, Results], ByTopology]:
     """The metric in the larger network over that in the smaller one of the same shape."""
     return lambda few, many: {
-        f"{b} over {a}": _quotient(
+        f"{b} over {a}": quotient(
             many.estimate(metric, topology=b, policy="paper"), few.estimate(metric, topology=a, policy="paper")
         )
         for a, b in zip(smaller, larger, strict=True)
@@ -53,7 +47,7 @@ def _of_populations(results: Results) -> ByTopology:
 
 def _deviation_to_mean(results: Results) -> ByTopology:
     return {
-        topology: _quotient(
+        topology: quotient(
             results.estimate("overall.speedup.std", topology=topology, policy="paper"),
             results.estimate("overall.speedup.mean", topology=topology, policy="paper"),
         )

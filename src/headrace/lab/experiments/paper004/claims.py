@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core.estimates import Estimate
-from headrace.lab.claims import AtLeast, AtMost, Between, Claim, about
+from headrace.lab.claims import AtLeast, AtMost, Between, Claim, about, quotient
 from headrace.lab.experiments.paper004.figures import LEVELS, STRATEGIES, agreement
 from headrace.spark.plan.results import Results
 
@@ -21,14 +21,9 @@ def _growth(results: Results, metric: str) -> Estimate:
     return results.ratio(metric, of={"concurrency": 100}, to={"concurrency": 1}, interleave="lockstep")
 
 
-def _over(first: Estimate, second: Estimate) -> Estimate:
-    value = first.value / second.value
-    return Estimate(value, value * (first.relative**2 + second.relative**2) ** 0.5)
-
-
 def _halved(with_second: Results, without: Results, policy: str) -> dict[str, Estimate]:
     return {
-        f"{metric} at {crowd}": _over(
+        f"{metric} at {crowd}": quotient(
             with_second.estimate(metric, policy=policy, interleave="lockstep", concurrency=crowd),
             without.estimate(metric, interleave="lockstep", concurrency=crowd),
         )
@@ -159,7 +154,7 @@ CLAIMS = (
         source="§4.3, figure 6",
         experiments=("004-fig6",),
         measure=lambda results: {
-            metric: _over(_growth(results, metric), _growth(results, "p50")) for metric in ("p90", "p99")
+            metric: quotient(_growth(results, metric), _growth(results, "p50")) for metric in ("p90", "p99")
         },
         expect=AtLeast(2),
         unit="times the growth of the median",
@@ -170,7 +165,7 @@ CLAIMS = (
         source="§4.3, figure 6",
         experiments=("004-fig6",),
         measure=lambda results: {
-            metric: _over(_growth(results, metric), _growth(results, "mean")) for metric in ("p90", "p99")
+            metric: quotient(_growth(results, metric), _growth(results, "mean")) for metric in ("p90", "p99")
         },
         expect=AtLeast(2),
         unit="times the growth of the mean",
