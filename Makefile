@@ -37,6 +37,7 @@ docs: $(VENV)/.dev
 lock:
 	uv pip compile --universal --quiet --python-version 3.11 --extra dev pyproject.toml -o requirements/dev.txt
 	uv pip compile --universal --quiet --python-version 3.11 pyproject.toml -o requirements/core.txt
+	uv pip compile --universal --quiet --python-version 3.11 --extra bench pyproject.toml -o requirements/bench.txt
 
 $(VENV)/bin/python:
 ifdef UV

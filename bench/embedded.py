@@ -23,7 +23,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.peers import DEATH, PEERS, POWER
+from bench.libraries import DEATH, PEERS, POWER
 from bench.quiet import CALM_CORES, Watch, wait_for_quiet
 
 ROUNDS = 5
