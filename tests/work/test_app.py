@@ -87,6 +87,7 @@ def test_a_keyword_that_is_both_is_refused_when_the_task_is_made(inline: headrac
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ({"retry": 5}, "'retry' is no option of a task. Did you mean 'retries'?"),
         ({"retries": -1}, "retries must be a whole number from 0"),
         ({"retries": True}, "retries must be a whole number from 0"),
         ({"queue": "a b"}, "'a b' cannot be a queue's name"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import inspect
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from headrace.client.opening import open
 from headrace.core.errors import Invalid
 from headrace.core.items import Item, show_id
 from headrace.core.limits import US
+from headrace.core.names import nearest
 from headrace.runtime.ids import ids
 from headrace.runtime.link import Link
 from headrace.work.failures import TaskFailed, failure_of
@@ -80,6 +82,10 @@ class App:
             return lambda function: self.task(function, name=name, **options)  # type: ignore[call-overload]
         if not callable(function):
             raise Invalid(f"a task is made of a function, not of {function!r}; its options go by name")
+        known = list(inspect.signature(self._register).parameters)[2:]
+        for option in options:
+            if option not in known:
+                raise Invalid(f"{option!r} is no option of a task.{nearest(option, known)}")
         return self._register(function, name or function.__name__, **options)
 
     def _register(

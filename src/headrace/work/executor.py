@@ -28,10 +28,10 @@ class Executor(concurrent.futures.Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Submit a task; its future."""
         task = self._task(fn)
+        if not self._open:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        future = task.submit(*args, **kwargs).future
         with self._lock:
-            if not self._open:
-                raise RuntimeError("cannot schedule new futures after shutdown")
-            future = task.submit(*args, **kwargs).future
             self._outstanding.add(future)
         future.add_done_callback(self._outstanding.discard)
         return future

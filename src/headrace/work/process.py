@@ -21,7 +21,7 @@ from time import monotonic_ns
 from typing import Any, Final
 
 from headrace.client.handle import Lease
-from headrace.core.errors import Forbidden, HeadraceError, Invalid, Rejected
+from headrace.core.errors import Forbidden, HeadraceError, Invalid, PeerViolation, Rejected
 from headrace.work.app import App
 from headrace.work.attempts import Begun, Verdict, begin, carry_out, failed, job_of, succeeded, unsendable, verdict_on
 from headrace.work.board import Board
@@ -43,6 +43,8 @@ ASYNC_GRACE_SECONDS: Final = 1.0
 MOST_AT_ONCE: Final = 15
 """So many of the largest items fit into one answer."""
 SETTLERS: Final = 8
+REFUSED: Final = 77
+"""The exit code of a process that the node refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class Worker:
         self._plan = plan
         self._board = board
         self._stop = stop
-        self._fatal: HeadraceError | None = None
+        self._refusal: HeadraceError | None = None
         self._soft: Alarm | Watchman = Watchman()
 
     def run(self) -> None:
@@ -152,16 +154,19 @@ class Worker:
             if isinstance(self._soft, Watchman):
                 self._soft.look()
             time.sleep(TICK_SECONDS)
-        if self._fatal is not None:
-            log.error("%s", self._fatal)
-            raise SystemExit(1)
+        if self._refusal is not None:
+            log.error("the node refuses to hand anything out: %s", self._refusal)
+            raise SystemExit(REFUSED)
 
     # -- plain tasks
 
     def _serve(self, slot: int) -> None:
-        while not self._stop.asked:
-            for lease in self._take(self._plan.queues, 1):
-                self._attempt(slot, lease)
+        try:
+            while not self._stop.asked:
+                for lease in self._take(self._plan.queues, 1):
+                    self._attempt(slot, lease)
+        finally:
+            self._stop.ask()  # when one of us fails all do, and the process is replaced
 
     def _attempt(self, slot: int, lease: Lease) -> None:
         lease.watch()
@@ -188,20 +193,24 @@ class Worker:
         free = list(range(first, self._plan.slots))
         running: set[asyncio.Task[None]] = set()
         with ThreadPoolExecutor(SETTLERS + 1, thread_name_prefix="headrace-settler") as threads:
-            while not self._stop.asked:
-                if not free:
-                    await asyncio.wait(running, timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                    continue
-                room = min(len(free), MOST_AT_ONCE)
-                for lease in await loop.run_in_executor(threads, self._take, self._plan.async_queues, room):
-                    attempt = loop.create_task(self._attempt_async(free, lease, threads))
-                    running.add(attempt)
-                    attempt.add_done_callback(running.discard)
-            while running:
-                await asyncio.wait(running)
+            try:
+                while not self._stop.asked:
+                    if not free:
+                        await asyncio.wait(running, timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                        continue
+                    room = min(len(free), MOST_AT_ONCE)
+                    for lease in await loop.run_in_executor(threads, self._take, self._plan.async_queues, room):
+                        slot = free.pop()
+                        attempt = loop.create_task(self._attempt_async(slot, lease, threads))
+                        running.add(attempt)
+                        attempt.add_done_callback(running.discard)
+                        attempt.add_done_callback(lambda _, slot=slot: free.append(slot))  # type: ignore[misc]
+                while running:
+                    await asyncio.wait(running)
+            finally:
+                self._stop.ask()
 
-    async def _attempt_async(self, free: list[int], lease: Lease, threads: ThreadPoolExecutor) -> None:
-        slot = free.pop()
+    async def _attempt_async(self, slot: int, lease: Lease, threads: ThreadPoolExecutor) -> None:
         loop = asyncio.get_running_loop()
         lease.watch()
         begun = begin(lease)
@@ -212,7 +221,6 @@ class Worker:
             await loop.run_in_executor(threads, self._on_failed, begun, lease, failure)
         else:
             await loop.run_in_executor(threads, self._settle, begun, lease, succeeded(begun, value))
-        free.append(slot)
 
     async def _run_async(self, slot: int, begun: Begun, lease: Lease) -> Any:
         task, args, kwargs = job_of(self._app, lease)
@@ -236,8 +244,8 @@ class Worker:
         """Up to `count` items, or none in a while."""
         try:
             return self._handle.pop(queues, count, wait=POLL_SECONDS)
-        except Forbidden as error:
-            self._fatal = error
+        except (Forbidden, PeerViolation) as error:
+            self._refusal = error
             self._stop.ask()
         except HeadraceError as error:
             log.warning("nothing could be taken: %s", error)

@@ -24,6 +24,7 @@ class Alarm:
     """For the main thread."""
 
     def __init__(self) -> None:
+        self._is_set = False
         signal.signal(signal.SIGALRM, self._on_alarm)
 
     @contextmanager
@@ -32,14 +33,18 @@ class Alarm:
         if seconds is None:
             yield
             return
+        self._is_set = True
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
             yield
         finally:
+            self._is_set = False
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _on_alarm(self, number: int, frame: FrameType | None) -> None:
-        raise SoftTimeout
+        if self._is_set:  # or it is late, and must not meet what comes after the task
+            self._is_set = False
+            raise SoftTimeout
 
 
 class Watchman:
@@ -56,7 +61,8 @@ class Watchman:
             yield
             return
         thread = threading.get_ident()
-        self._until[thread] = monotonic() + seconds
+        with self._lock:
+            self._until[thread] = monotonic() + seconds
         try:
             yield
         finally:

@@ -26,7 +26,7 @@ from headrace.work.app import App
 from headrace.work.attempts import Begun, carry_out, reply_of_failure, verdict_on
 from headrace.work.board import Board
 from headrace.work.failures import Failure
-from headrace.work.process import Plan, main, tell, timed_out
+from headrace.work.process import REFUSED, Plan, main, tell, timed_out
 
 log = logging.getLogger("headrace.work")
 
@@ -35,7 +35,7 @@ AGAIN_SECONDS: Final = 2.0
 """After so long a dead session is ended once more: the node may have read what its process sent after the first."""
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 10.0
-"""Between the starts of processes that die before they are ready."""
+"""Before the next start, when a process died before it was ready, or was refused."""
 
 
 class Child:
@@ -45,8 +45,8 @@ class Child:
         context = multiprocessing.get_context("spawn")
         self.board = Board.blank(context, plan.slots)
         self.process = context.Process(target=main, args=(plan, self.board), name="headrace-worker")
-        self.overdue: list[int] = []
-        """The slots whose attempts we killed it for."""
+        self.overdue_ns = 0
+        """When we killed it for an attempt that took too long."""
         self.is_killed = False
         self.process.start()
 
@@ -56,7 +56,7 @@ class Child:
 
     def said_goodbye(self) -> bool:
         """Whether it ended as it should, with nothing left in its hands."""
-        return self.process.exitcode == 0 and not any(self.board.running())
+        return self.process.exitcode in (0, REFUSED) and not any(self.board.running())
 
     def end(self) -> str:
         """How it ended, in words."""
@@ -126,19 +126,20 @@ class Supervisor:
             if not child.process.is_alive():
                 self._children.remove(child)
                 self._on_ended(child)
-            elif not child.is_killed and (overdue := child.board.overdue(now_ns)):
-                child.overdue = overdue
+            elif not child.is_killed and child.board.overdue(now_ns):
+                child.overdue_ns = now_ns
                 child.kill()
         while self._end_again and self._end_again[0][0] <= monotonic():
             self._undertaker.submit(self._end_session, self._end_again.pop(0)[1])
 
     def _on_ended(self, child: Child) -> None:
         child.process.join()
-        if not child.board.is_ready and not child.is_killed:
+        is_useless = not child.board.is_ready or child.process.exitcode == REFUSED
+        if is_useless and not (child.is_killed or self._stop_asked):
             self._failed_starts += 1
             pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(self._failed_starts, 10))
             self._next_start = monotonic() + pause
-            log.error("worker process %s %s before it was ready", child.process.pid, child.end())
+            log.error("worker process %s %s; the next starts in %.1f s", child.process.pid, child.end(), pause)
             return
         self._failed_starts = 0
         if not child.said_goodbye():
@@ -153,9 +154,10 @@ class Supervisor:
         running = list(child.board.running())
         names = ", ".join(repr(begun.task) for _, begun in running) or "nothing"
         log.warning("worker process %s %s; it was running %s", child.process.pid, child.end(), names)
+        overdue = child.board.overdue(child.overdue_ns)  # not what began between our look and its death
         for slot, begun in running:
             try:
-                if slot in child.overdue:
+                if slot in overdue:
                     self._on_overdue(begun)
                 elif child.is_killed:
                     hand_back(self._app.handle, begun.receipt, CLOSED, "its worker was stopped")
