@@ -52,6 +52,7 @@ class Piped:
         self.told: dict[Any, list[AnyOutcome]] = {}
         self.frames: list[Calls] = []
         """What the client has sent, frame by frame."""
+        self.largest_answer = 0
         self.door: Door | None = None
         self.connect()
 
@@ -117,9 +118,10 @@ class Piped:
     def listen(self) -> None:
         """Let the client hear what waits at the door."""
         assert self.door is not None
-        answers = self.door.flush()
-        if answers is not None:
-            message = from_node(pack(answers)[HEAD_BYTES:])
+        while (answers := self.door.flush()) is not None:
+            frame = pack(answers)
+            self.largest_answer = max(self.largest_answer, len(frame))
+            message = from_node(frame[HEAD_BYTES:])
             assert isinstance(message, Answers)
             self.tell(self.caller.on_answers(message.answers, self.desk.now_us))
 

@@ -23,6 +23,7 @@ from headrace.core.commands import (
     refusal,
 )
 from headrace.core.errors import Forbidden, OutcomeUnknown, PeerViolation, Unavailable
+from headrace.core.items import Item
 from headrace.core.limits import US, Limits
 from headrace.core.messages import VERSION, Answer, Goodbye, Welcome
 from headrace.protocols.caller import Caller
@@ -431,3 +432,65 @@ def test_a_refusal_is_told_as_the_error_that_it_is() -> None:
     (outcome,) = piped.told["ask 0"]
     assert isinstance(outcome, Refused)
     assert type(error_of(outcome)).__name__ == "Gone"
+
+
+# -- large answers ---------------------------------------------------------------------------------------------------
+
+
+def large() -> PipedDesk:
+    desk = PipedDesk(limits=Limits(frame_bytes=40_000, body_bytes=9_000))
+    for letter in b"abcdefghi":
+        desk.add(bytes([letter]) * 9_000)
+    return desk
+
+
+def letters(outcomes: list[list[bytes]]) -> list[bytes]:
+    return [b"".join(body[:1] for body in batch) for batch in outcomes]
+
+
+def test_a_pop_is_handed_what_fits_into_a_frame_and_the_rest_stays() -> None:
+    piped = Piped(large())
+    piped.call("pop", Pop(["q"], 9))
+    piped.talk()
+    assert letters(handed(piped, "pop")) == [b"abcd"]
+    assert piped.largest_answer <= 40_000
+    assert len(piped.desk.peek(9)) == 5
+
+
+def test_a_pop_from_several_queues_is_handed_the_most_urgent_that_fit() -> None:
+    desk = large()
+    desk.add(Item(b"z" * 9_000, priority=-1), queue="r")
+    piped = Piped(desk)
+    piped.call("pop", Pop(["q", "r"], 9))
+    piped.talk()
+    assert sorted(b"".join(letters(handed(piped, "pop")))) == sorted(b"zabc")
+    assert piped.largest_answer <= 40_000
+
+
+def test_a_stream_is_handed_all_its_credit_in_frames() -> None:
+    piped = Piped(large())
+    piped.call("stream", stream(8))
+    piped.talk()
+    assert letters(handed(piped, "stream")) == [b"abcd", b"efgh"]
+    assert piped.largest_answer <= 40_000
+    piped.call("stream 2", stream(5))
+    piped.talk()
+    assert letters(handed(piped, "stream 2")) == [b"i"]
+    piped.desk.add(b"j")
+    piped.talk()
+    assert letters(handed(piped, "stream 2")) == [b"i", b"j"]
+
+
+def test_many_large_answers_come_in_several_frames() -> None:
+    piped = Piped(large())
+    for i in range(9):
+        piped.call(f"pop {i}", Pop(["q"], 1))
+    piped.talk()
+    assert [letters(handed(piped, f"pop {i}")) for i in range(9)] == [[bytes([letter])] for letter in b"abcdefghi"]
+    assert piped.largest_answer <= 40_000
+
+
+def test_a_look_shows_what_fits_into_a_frame() -> None:
+    piped = Piped(large())
+    assert len(piped.ask(Peek("q", 9)).entries) == 4
+    assert piped.largest_answer <= 40_000

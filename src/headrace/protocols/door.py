@@ -12,13 +12,17 @@ from typing import Any, Final
 import msgspec
 
 from headrace.core.access import Access
-from headrace.core.commands import AnyOutcome, PopDone, Request, refusal
+from headrace.core.commands import AnyOutcome, DeadDone, PeekDone, PopDone, Request, StatsDone, refusal
 from headrace.core.errors import HeadraceError, PeerViolation, Rejected
 from headrace.core.limits import Limits
 from headrace.core.messages import VERSION, Answer, Answers, Calls, Goodbye, Hello, Welcome
 from headrace.protocols.sense import check_command
 
 SESSION_BYTES: Final = 16
+ANSWER_BYTES: Final = 1024
+"""More than most answers have beside what they carry."""
+BESIDE_ENTRY_BYTES: Final = 64
+"""More than an answer has beside each entry."""
 
 
 class Ref(msgspec.Struct, frozen=True, gc=False):
@@ -124,15 +128,42 @@ class Door:
         self._answers.append(Answer(call_id, outcome))
 
     def flush(self, most: int | None = None) -> Answers | None:
-        """What is to be said now, if there is anything; the first answers, at most so many."""
-        if not self._answers:
+        """What is to be said now, if there is anything; the first answers, at most so many, and as fit into a frame."""
+        waiting = self._answers
+        if not waiting:
             return None
-        answers, self._answers = (self._answers, []) if most is None else (self._answers[:most], self._answers[most:])
+        count = 0
+        room_bytes = self._limits.frame_bytes
+        for answer in waiting if most is None else waiting[:most]:
+            room_bytes -= size_of(answer.outcome)
+            if room_bytes < 0 and count:
+                break
+            count += 1
+        answers, self._answers = waiting[:count], waiting[count:]
         return Answers(answers)
 
     def refs(self) -> list[Ref]:
         """Who is not answered yet."""
         return [Ref(self, call_id) for call_id in sorted(self.calls)]
+
+
+def size_of(outcome: AnyOutcome) -> int:
+    """About how many bytes an outcome has on the wire, rather more than fewer."""
+    match outcome:
+        case PopDone():
+            return ANSWER_BYTES + sum(_entries_bytes(batch.entries) for batch in outcome.batches)
+        case PeekDone():
+            return ANSWER_BYTES + _entries_bytes(outcome.entries)
+        case DeadDone():
+            return ANSWER_BYTES + sum(ANSWER_BYTES + len(item.entry) for item in outcome.items)
+        case StatsDone():
+            return ANSWER_BYTES * (1 + len(outcome.queues))
+        case _:
+            return ANSWER_BYTES
+
+
+def _entries_bytes(entries: list[bytes]) -> int:
+    return sum(map(len, entries)) + BESIDE_ENTRY_BYTES * len(entries)
 
 
 def goodbye(error: HeadraceError) -> Goodbye:

@@ -171,8 +171,7 @@ class Connection:
 
     def flush(self) -> None:
         """Send what is to be said."""
-        answers = self.door.flush()
-        if answers is not None and self._is_open:
+        while self._is_open and (answers := self.door.flush()) is not None:
             self.line.send(NODE, pack(answers))
 
     def hang_up(self, error: HeadraceError | None) -> None:

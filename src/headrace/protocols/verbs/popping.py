@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -9,11 +10,14 @@ import msgspec
 from headrace.core.commands import Batch, Peek, PeekDone, Pop, PopDone, Request, Resume
 from headrace.core.errors import Gone, Invalid, Paused, Unavailable
 from headrace.core.items import BIAS, entry_priority
+from headrace.core.limits import Limits
 from headrace.core.records import Expired, Leased
 from headrace.protocols.effects import Effects
 from headrace.protocols.subqueue import Subqueue
 
 FOR_EVER_US: Final = -1
+BESIDE_ENTRY_BYTES: Final = 64
+"""More than an answer has beside each entry."""
 
 if TYPE_CHECKING:
     from headrace.protocols.node import Node
@@ -28,7 +32,10 @@ def peek(node: Node, now_us: int, request: Request, out: Effects) -> None:
         node.reply(request.ref, PeekDone([]), out)
         return
     freshen(node, now_us, sub, out)
-    node.reply(request.ref, PeekDone(sub.ready.peek(command.count)), out)
+    entries = sub.ready.peek(command.count)
+    if request.session:
+        entries = entries[: fitting_count(entries, node.limits)]
+    node.reply(request.ref, PeekDone(entries), out)
 
 
 def pop(node: Node, now_us: int, request: Request, out: Effects) -> Leased | None:
@@ -133,8 +140,12 @@ def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) 
         if only is None:
             return None
         seqs = only.reserve(command.count, None if command.at_least is None else _bound(command.at_least))
+        if not seqs:
+            return None
+        if request.session and only.size_bytes > node.limits.frame_bytes:
+            return _in_frames(node, now_us, request, command, [(only, seqs)], out)
         left = command.count - len(seqs) if command.stream else 0
-        return _leased(node, now_us, request, command, only, seqs, left=left) if seqs else None
+        return _leased(node, now_us, request, command, only, seqs, left=left)
     subs = [
         sub
         for queue in dict.fromkeys(command.queues)
@@ -142,11 +153,58 @@ def _try(node: Node, now_us: int, request: Request, command: Pop, out: Effects) 
     ]
     if not subs:
         return None
-    *firsts, (sub, seqs) = _merge(subs, command.count)
+    taken = _merge(subs, command.count)
+    if request.session and sum(sub.size_bytes for sub in subs) > node.limits.frame_bytes:
+        return _in_frames(node, now_us, request, command, taken, out)
+    *firsts, (sub, seqs) = taken
     for earlier, earlier_seqs in firsts:
         out.stage(_leased(node, now_us, request, command, earlier, earlier_seqs), request.ref, more=True)
-    left = command.count - sum(len(part) for _, part in firsts) - len(seqs) if command.stream else 0
+    left = command.count - sum(len(part) for _, part in taken) if command.stream else 0
     return _leased(node, now_us, request, command, sub, seqs, left=left)
+
+
+def _in_frames(
+    node: Node, now_us: int, request: Request, command: Pop, taken: list[tuple[Subqueue, list[int]]], out: Effects
+) -> Leased:
+    """Grant what was taken as far as it fits into the frame of one answer; to a stream, in as many answers as it takes.
+
+    What a pop is not handed for that goes back: the most urgent are handed out.
+    """
+    by_urgency = sorted((sub.reserved[seq], sub.name, seq) for sub, seqs in taken for seq in seqs)
+    fitting = fitting_count([entry for entry, *_ in by_urgency], node.limits)
+    subs = {sub.name: sub for sub, _ in taken}
+    if not command.stream:
+        for _, name, seq in by_urgency[fitting:]:
+            subs[name].release([seq], node.wall_us(now_us))
+        del by_urgency[fitting:]
+    left = command.count
+    while True:
+        parts: dict[str, list[int]] = {}
+        for _, name, seq in by_urgency[:fitting]:
+            parts.setdefault(name, []).append(seq)
+        del by_urgency[:fitting]
+        *firsts, last = parts
+        for name in firsts:
+            out.stage(_leased(node, now_us, request, command, subs[name], parts[name]), request.ref, more=True)
+        left -= sum(map(len, parts.values()))
+        node.pops.leave(request.ref)  # where the answer before this one has left it
+        record = _leased(node, now_us, request, command, subs[last], parts[last], left=left if command.stream else 0)
+        if not by_urgency:
+            return record
+        out.stage(record, request.ref)
+        fitting = fitting_count([entry for entry, *_ in by_urgency], node.limits)
+
+
+def fitting_count(entries: Iterable[bytes], limits: Limits) -> int:
+    """How many of these fit into the frame of one answer; one always does."""
+    room_bytes = limits.frame_bytes
+    count = 0
+    for entry in entries:
+        room_bytes -= len(entry) + BESIDE_ENTRY_BYTES
+        if room_bytes < 0 and count:
+            break
+        count += 1
+    return count
 
 
 def _open_queue(node: Node, now_us: int, queue: str, out: Effects) -> Subqueue | None:

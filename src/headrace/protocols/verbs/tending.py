@@ -28,6 +28,7 @@ from headrace.core.names import nearest
 from headrace.core.records import Declared, Dropped, Purged, Revived, SessionsOpened
 from headrace.protocols.effects import Effects
 from headrace.protocols.subqueue import Subqueue
+from headrace.protocols.verbs.popping import fitting_count
 
 if TYPE_CHECKING:
     from headrace.protocols.node import Node
@@ -43,6 +44,8 @@ def list_dead(node: Node, now_us: int, request: Request, out: Effects) -> None:
     sub = node.shard.queues.get(command.queue)
     dead = sub.dead if sub is not None else {}
     seqs = sorted(seq for seq in dead if seq > command.after_seq)[: command.count]
+    if request.session:
+        seqs = seqs[: fitting_count((dead[seq].entry for seq in seqs), node.limits)]
     node.reply(request.ref, DeadDone([dead[seq] for seq in seqs]), out)
 
 
