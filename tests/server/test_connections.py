@@ -40,7 +40,10 @@ class Peer:
     def hear(self) -> FromNode | None:
         """The next message; None when the node has hung up."""
         while not self._ready:
-            data = self.stream.recv(1 << 16)
+            try:
+                data = self.stream.recv(1 << 16)
+            except ConnectionResetError:  # it did not even read what we had said
+                return None
             if not data:
                 return None
             self._ready = [from_node(payload) for payload in self._splitter.feed(data)]
