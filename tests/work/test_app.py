@@ -68,6 +68,20 @@ def test_inline_an_async_task_runs_even_below_a_running_loop(inline: headrace.Ap
     assert asyncio.run(program()) == 8
 
 
+def test_inline_a_task_that_wants_to_end_the_process_has_failed(inline: headrace.App) -> None:
+    @inline.task
+    def leave() -> None:
+        raise SystemExit(3)
+
+    @inline.task
+    async def leave_async() -> None:
+        raise SystemExit(3)
+
+    for task in (leave, leave_async):
+        with pytest.raises(headrace.TaskFailed, match="failed: SystemExit: 3"):
+            task.submit().result()
+
+
 def test_inline_what_cannot_be_sent_fails_as_it_would_elsewhere(inline: headrace.App) -> None:
     @inline.task
     def socket() -> Any:

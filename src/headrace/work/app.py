@@ -232,7 +232,7 @@ def _run(task: Task[..., Any], id: str, arguments: bytes) -> Future[Any]:
         args, kwargs = task.parameters.decode(arguments)
         value = _in_a_loop(task, args, kwargs) if task.is_async else task.function(*args, **kwargs)
         done.set_result(task.parameters.decode_result(encode(value)))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         done.set_exception(TaskFailed(task.name, id, failure_of(error)))
     return done
 
@@ -244,7 +244,7 @@ def _in_a_loop(task: Task[..., Any], args: list[Any], kwargs: dict[str, Any]) ->
     def run() -> None:
         try:
             outcome.set_result(asyncio.run(task.function(*args, **kwargs)))
-        except Exception as error:
+        except BaseException as error:
             outcome.set_exception(error)
 
     thread = threading.Thread(target=run)
