@@ -17,7 +17,7 @@ from headrace.core.errors import EXIT_FAILURE, HeadraceError, outward
 from headrace.core.names import nearest
 
 SECTIONS = {
-    "Nodes": ("serve", "up", "status", "access"),
+    "Nodes": ("serve", "up", "work", "status", "access"),
     "Items": ("add", "pop", "peek", "commit", "abort", "extend", "why"),
     "Queues": ("queues", "stats", "declare", "pause", "resume", "drop", "dead", "revive", "purge"),
     "Data": ("verify", "repair"),
