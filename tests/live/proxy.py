@@ -34,6 +34,8 @@ class Proxy:
         """How many connections each fate has met."""
         self.honest = False
         """Whether new connections are carried without mischief."""
+        self.mute = False
+        """Whether what is said from now on is dropped, for good: the connection stays up, and nothing comes of it."""
         self._random = random.Random(seed)
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
@@ -94,7 +96,7 @@ class Proxy:
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Fate | None:
         """Carry one direction until it ends, or meets its fate."""
         draw = self._random
-        honest = self.honest
+        honest, is_mute = self.honest, False
         left = round(2 ** draw.uniform(*CARRIED_BITS))
         fate: Fate = draw.choice(FATES)
         while True:
@@ -102,6 +104,9 @@ class Proxy:
                 data = await reader.read(1 << 16)
                 if not data:
                     return None
+                is_mute = is_mute or self.mute
+                if is_mute:
+                    continue
                 if honest:
                     writer.write(data)
                     await writer.drain()

@@ -79,6 +79,8 @@ class Caller:
         self._under_way: set[int] = set()
         """What was sent on this connection and has not had its last answer, whoever waits for it."""
         self._cancels: list[int] = []
+        self.is_unheard = False
+        """Whether a call on this connection was not answered by its deadline: the other end may be gone."""
         self._resume_id = 0
         self._held: dict[tuple[int, int], int] = {}
         """Until when we may hold what we were handed while we waited, by epoch and receipt."""
@@ -213,6 +215,7 @@ class Caller:
         """The connection is gone: all that is unanswered is to be said again on the next one."""
         self.welcome = None
         self._under_way.clear()
+        self.is_unheard = False
         if self._resume_id:
             self._forget(self._resume_id)
             self._resume_id = 0
@@ -229,6 +232,7 @@ class Caller:
             for call_id, pending in self._pending.items()
             if pending.deadline_us is not None and pending.deadline_us <= now_us
         ]
+        self.is_unheard = self.is_unheard or any(call_id in self._under_way for call_id in late)
         return self._fail(late, None)
 
     def next_deadline_us(self) -> int | None:

@@ -18,6 +18,8 @@ TLS_SCHEME: Final = "headraces://"
 SOCKET_NAME: Final = "serve.sock"
 FIRST_PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 2.0
+KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
+"""In seconds, but for the last, which is in milliseconds."""
 LONGEST_SOCKET_PATH: Final = 100
 """The kernel takes 107 bytes."""
 
@@ -45,7 +47,18 @@ class Address(NamedTuple):
             return stream
         stream = socket.create_connection((self.host, self.port), timeout_seconds)
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        keep_alive(stream)
         return stream
+
+
+def keep_alive(stream: socket.socket) -> None:
+    """Have the system find out, within about half a minute, that the other end is gone without a word."""
+    if stream.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEP_ALIVE.items():
+        if (option := getattr(socket, name, None)) is not None:  # not every system has all of them
+            stream.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 class Redial:

@@ -17,7 +17,7 @@ from headrace.core.limits import US, Limits
 from headrace.core.messages import Answers, Welcome
 from headrace.protocols.caller import Caller, Told
 from headrace.protocols.consumer import Renewal
-from headrace.runtime.address import Address, Redial, no_node
+from headrace.runtime.address import Address, Redial, keep_alive, no_node
 from headrace.runtime.clock import SystemClock
 from headrace.runtime.link import CONNECT_SECONDS, SESSION_BYTES
 from headrace.wire.binary import HELLO_BYTES, Splitter, from_node, pack
@@ -107,6 +107,7 @@ class AsyncLink(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.WriteTransport, transport)
+        keep_alive(transport.get_extra_info("socket"))
         self._splitter = Splitter(HELLO_BYTES)
         self._transport.write(pack(self._caller.hello()))
 
@@ -176,6 +177,8 @@ class AsyncLink(asyncio.Protocol):
             await asyncio.sleep(TICK_SECONDS)
             now_us = self.clock.now_us()
             self._tell(self._caller.on_time(now_us))
+            if self._caller.is_unheard and self._transport is not None:
+                self._transport.abort()
             is_connected = self._caller.welcome is not None
             for extend in self._renewal.due(now_us) if is_connected else ():  # what falls due meanwhile is due then
                 with contextlib.suppress(HeadraceError):  # the next one is soon; the lease's holder will hear

@@ -257,7 +257,9 @@ class Link:
                         self._drop(error)
         with self._lock:
             self._settle(self._caller.on_time(self.clock.now_us()))
-            if self._caller.has_news:
+            if self._caller.is_unheard:
+                self._drop(TimeoutError("the node did not answer in time"))
+            elif self._caller.has_news:
                 self._send()
 
     def _receive(self, stream: socket.socket) -> bytes | None:

@@ -21,6 +21,7 @@ from headrace.core.errors import HeadraceError, PeerViolation, Unavailable
 from headrace.core.limits import US
 from headrace.core.messages import Calls, Hello
 from headrace.protocols.door import Door, Ref, goodbye
+from headrace.runtime.address import keep_alive
 from headrace.runtime.engine import Callback, Engine
 from headrace.server.limits import ServerLimits
 from headrace.wire.binary import HELLO_BYTES, Splitter, from_client, pack
@@ -220,6 +221,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=self._server.limits.unread_bytes)
+        keep_alive(transport.get_extra_info("socket"))
         if len(self._server.connections) >= self._server.limits.connections:
             self.hang_up(
                 Unavailable(f"this node has {len(self._server.connections):,} connections, and takes no more just now")
