@@ -36,6 +36,14 @@ def test_an_expired_lease_returns_the_item_to_its_place() -> None:
     assert attempts(done) == [2]
 
 
+def test_a_lease_of_less_than_a_tick_ends_in_time() -> None:
+    desk = Desk()
+    desk.add(b"a")
+    desk.node.next_wake_us(desk.now_us)
+    desk.pop(lease_us=200_000)
+    assert desk.node.wake_us == desk.now_us + 200_000
+
+
 def test_a_receipt_is_stale_once_its_item_is_leased_to_another() -> None:
     desk = Desk()
     desk.add(b"a")

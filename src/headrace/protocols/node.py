@@ -416,8 +416,9 @@ class Node:
             return
         deadline_us = now_us - self.stalled_us + record.lease_us
         self.deadlines.set(deadline_us, record.first, len(record.seqs), self.shard.queues[record.queue])
-        if now_us + TICK_US < self.wake_us:
-            self.wake_us = now_us + TICK_US
+        wake_us = now_us + min(TICK_US, record.lease_us)
+        if wake_us < self.wake_us:
+            self.wake_us = wake_us
 
     def _touch(self, record: AnyRecord, touched: dict[str, bool]) -> None:
         """Note which queues a record may have brought items to, or room (True)."""
