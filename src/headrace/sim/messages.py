@@ -51,10 +51,10 @@ class Post:
         self._fired = fired
         self._times = world.stream("message times")
         self._chance = world.stream("messages")
-        self._doors: dict[int, Callable[[int, m.AnyMessage], None]] = {}
+        self._doors: dict[int, Callable[[int, m.AnyMessage], object]] = {}
         self._cuts: dict[tuple[int, int], int] = {}
 
-    def open(self, address: int, deliver: Callable[[int, m.AnyMessage], None]) -> None:
+    def open(self, address: int, deliver: Callable[[int, m.AnyMessage], object]) -> None:
         """From now on messages for this address are delivered so."""
         self._doors[address] = deliver
 

@@ -66,8 +66,8 @@ class Party:
         self.lives += 1
         self._wake_us = None
         self.machine = self._build()
-        self._post.open(self.address, self._deliver)
-        self._do(lambda now_us, orders: self.machine.begin(now_us, orders))
+        self._post.open(self.address, self.hear)
+        self.act(lambda now_us, orders: self.machine.begin(now_us, orders))
 
     def down(self, for_us: int) -> None:
         """The process dies, with the power if it keeps anything; another begins after a while."""
@@ -79,10 +79,11 @@ class Party:
         life = self.lives
         self._world.after(for_us, lambda: None if self.is_up or self.lives != life else self.up())
 
-    def _deliver(self, sender: int, message: m.AnyMessage) -> None:
-        self._do(lambda now_us, orders: self.machine.handle(now_us, sender, message, orders))
+    def hear(self, sender: int, message: m.AnyMessage) -> bool:
+        """A message is here; whether the process lived through it."""
+        return self.act(lambda now_us, orders: self.machine.handle(now_us, sender, message, orders))
 
-    def _do(self, handle: Callable[[int, Orders], None]) -> bool:
+    def act(self, handle: Callable[[int, Orders], None]) -> bool:
         """Let the machine act, and carry out what it orders; whether the process lived through it."""
         orders = Orders()
         try:
@@ -91,7 +92,10 @@ class Party:
             self.down(self.down_us)
             return False
         for to, message in orders.sends:
-            self._post.send(self.address, to, message)
+            if to == self.address:  # within one process nothing is under way
+                self._later(0, lambda message=message: self.hear(self.address, message))  # type: ignore[misc]
+            else:
+                self._post.send(self.address, to, message)
         for entry in orders.works:
             self._later(self._work_us(entry), lambda entry=entry: self._finish(entry))  # type: ignore[misc]
         wake_us = self.machine.wake_us
@@ -100,20 +104,20 @@ class Party:
             self._later(wake_us - self._world.now_us, lambda: self._wake(wake_us))
         return True
 
-    def _later(self, by_us: int, do: Callable[[], None]) -> None:
+    def _later(self, by_us: int, do: Callable[[], object]) -> None:
         """Do something in a while, if this process is still there."""
         life = self.lives
         self._world.after(max(0, by_us), lambda: do() if self.is_up and self.lives == life else None)
 
     def _finish(self, entry: bytes) -> None:
         product = self._worked(entry)
-        if not self._do(lambda now_us, orders: self.machine.on_worked(now_us, product, orders)) and product:
+        if not self.act(lambda now_us, orders: self.machine.on_worked(now_us, product, orders)) and product:
             self.doubtful.add(product[ITEM_ID])
 
     def _wake(self, due_us: int) -> None:
         if due_us == self._wake_us:
             self._wake_us = None
-            self._do(lambda now_us, orders: self.machine.on_wake(now_us, orders))
+            self.act(lambda now_us, orders: self.machine.on_wake(now_us, orders))
 
 
 class _Heard:

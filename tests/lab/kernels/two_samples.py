@@ -47,3 +47,14 @@ def compare(machine: Sequence[Run], kernel: Sequence[Run]) -> dict[str, Comparis
         error = (variance(ours) / len(ours) + variance(theirs) / len(theirs)) ** 0.5
         compared[name] = Comparison(mean(ours), mean(theirs), error, critical)
     return compared
+
+
+def compare_pairs(machine: Sequence[Run], kernel: Sequence[Run]) -> dict[str, Comparison]:
+    """The same for runs that were fed alike, pair by pair: the differences of the pairs have a mean of zero."""
+    critical = NormalDist().inv_cdf(1 - LEVEL / (2 * len(machine[0])))
+    compared = {}
+    for name in machine[0]:
+        ours, theirs = [run[name] for run in machine], [run[name] for run in kernel]
+        error = (variance([a - b for a, b in zip(ours, theirs, strict=True)]) / len(ours)) ** 0.5
+        compared[name] = Comparison(mean(ours), mean(theirs), error, critical)
+    return compared

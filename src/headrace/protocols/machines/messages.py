@@ -72,7 +72,31 @@ class Inquiry(Message, frozen=True, tag="inquiry", array_like=True, gc=False):
     counter: int
 
 
-AnyMessage = Probe | Handed | Settled | Known | Inquiry
+class Submit(Message, frozen=True, tag="submit", array_like=True, gc=False):
+    """A user's item comes to its site."""
+
+    item_id: bytes
+    body: bytes
+
+
+class Advert(Message, frozen=True, tag="advert", array_like=True, gc=False):
+    """A site's state, the `number`-th time it tells it (002, section II).
+
+    `state` is its refusal 1 - P, or its backlog; `beyond` the chance that it and all its neighbours but the receiver
+    refuse, or its cheapest way on that is not through the receiver; `received` how many items it took from there.
+    """
+
+    number: int
+    state: float
+    beyond: float
+    received: int
+
+
+class Unlink(Message, frozen=True, tag="unlink", array_like=True, gc=False):
+    """The sender has withdrawn its link with the receiver."""
+
+
+AnyMessage = Probe | Handed | Settled | Known | Inquiry | Submit | Advert | Unlink
 
 encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder(AnyMessage).decode
