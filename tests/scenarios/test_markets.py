@@ -1,4 +1,4 @@
-"""Producers and consumers of the designs under faults; that nothing is broken, `test_scenarios` sees."""
+"""The parties of the designs under faults; that nothing is broken, `test_scenarios` sees."""
 
 from __future__ import annotations
 
@@ -21,4 +21,11 @@ def test_probes_hand_overs_and_processes_of_the_stochastic_queue_meet_every_faul
         *(f"{what}_{kind}" for what in ("lost", "doubled", "late") for kind in ("request", "forward", "object")),
         *(f"cut_{kind}" for kind in ("settled", "inquiry")),
         *("cut_in_hand_over", "vanished_waiting", "crashed_with_waiting", "crash", "torn_write", "repeated"),
+    }
+
+
+def test_links_hand_overs_and_state_messages_of_sites_meet_every_fault() -> None:
+    assert fired("networked").keys() >= {
+        *(f"{what}_{kind}" for what in ("lost", "doubled", "late") for kind in ("advert", "object", "settled")),
+        *("cut_in_hand_over", "cut_advert", "withdrawn", "withdrawn_in_hand_over", "crash", "repeated"),
     }

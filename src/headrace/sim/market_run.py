@@ -12,11 +12,12 @@ from typing import Final
 
 from headrace.protocols.machines.stock import Stock
 from headrace.sim.checkers import verdict as v
-from headrace.sim.market_steps import Bother, ConsumerVanishes, CutHandOver, KeeperCrashes, MarketPlan
+from headrace.sim.market_steps import Bother, ConsumerVanishes, CutHandOver, KeeperCrashes, MarketPlan, WithdrawLink
 from headrace.sim.markets import TICK_US, Market
 from headrace.sim.messages import NO_TROUBLE
 from headrace.sim.party import Party
 from headrace.sim.run import Result
+from headrace.sim.sites import Sites, SitesSetup
 from headrace.sim.steps import Step
 from headrace.sim.world import World
 
@@ -36,7 +37,12 @@ class MarketRun:
         self.verdict = v.Verdict()
         self.faults: Counter[str] = Counter()
         self.world = World(f"{plan.scenario}/{plan.seed}", story=story)
-        self.market = Market(self.world, plan.setup, self.faults)
+        setup = plan.setup
+        self.market = (
+            Sites(self.world, setup, self.faults)
+            if isinstance(setup, SitesSetup)
+            else Market(self.world, setup, self.faults)
+        )
         self._troubled_until_us = 0
 
     def go(self) -> Result:
@@ -84,9 +90,13 @@ class MarketRun:
                     self._crash(party, deed)
             case CutHandOver():
                 pairs = [(keeper.address, to) for keeper in self._keepers() for to in stock_of(keeper).under_way]
+                pairs = [(one, other) for one, other in pairs if one != other]
                 if pairs:
                     self.faults["cut_in_hand_over"] += 1
                     market.post.cut(*pairs[deed.pick % len(pairs)], deed.for_us)
+            case WithdrawLink():
+                assert isinstance(market, Sites)
+                self._withdraw(market, deed.pick)
             case _:
                 raise AssertionError(f"no fault of a market: {deed}")
 
@@ -101,6 +111,15 @@ class MarketRun:
             party.down_us = deed.for_us
         else:
             party.down(deed.for_us)
+
+    def _withdraw(self, sites: Sites, pick: int) -> None:
+        """The receiver of a hand-over withdraws the link, or any site does."""
+        pairs = [(to, keeper.address) for keeper in self._keepers() for to in stock_of(keeper).under_way]
+        links = [pair for pair in pairs if pair[0] != pair[1]] or sites.setup.links
+        one, other = links[pick % len(links)]
+        if sites.parties[one].is_up and (one, other) not in sites.withdrawn:
+            self.faults["withdrawn_in_hand_over" if links is not sites.setup.links else "withdrawn"] += 1
+            sites.withdraw(one, other)
 
     def _soothe(self, until_us: int) -> None:
         if self._troubled_until_us == until_us:

@@ -6,6 +6,7 @@ import msgspec
 
 from headrace.sim.markets import Setup
 from headrace.sim.messages import Trouble
+from headrace.sim.sites import SitesSetup
 from headrace.sim.steps import Deed, Step
 
 
@@ -39,10 +40,16 @@ class CutHandOver(Deed, frozen=True):
     for_us: int
 
 
+class WithdrawLink(Deed, frozen=True):
+    """A site ends a link, one over which an item is being handed over if there is one."""
+
+    pick: int
+
+
 class MarketPlan(msgspec.Struct, frozen=True):
     """A whole run."""
 
     scenario: str
     seed: int
-    setup: Setup
+    setup: Setup | SitesSetup
     steps: list[Step]

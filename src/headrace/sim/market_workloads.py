@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from headrace.sim.market_steps import Bother, ConsumerVanishes, CutHandOver, KeeperCrashes, MarketPlan
+from headrace.protocols.machines.networked import Rules
+from headrace.sim.market_steps import Bother, ConsumerVanishes, CutHandOver, KeeperCrashes, MarketPlan, WithdrawLink
 from headrace.sim.markets import TICK_US, Setup
 from headrace.sim.messages import Trouble
+from headrace.sim.sites import SitesSetup
 from headrace.sim.steps import Deed, Step
 from headrace.sim.world import START_US
 
@@ -34,6 +36,11 @@ MARKET_SCENARIOS: Final[dict[str, MarketScenario]] = {
         "stochastic",
         EVERYTHING,
     ),
+    "networked": MarketScenario(
+        "sites that forward: links withdrawn, state messages lost, hand-overs cut, doubled and late, sites that crash",
+        "networked",
+        {"bother": 4, "crash": 2, "cut": 3, "withdraw": 1},
+    ),
 }
 
 
@@ -41,8 +48,43 @@ def make_market_plan(name: str, seed: int) -> MarketPlan:
     """The plan of one seed."""
     rng = Random(f"{name}/{seed}/plan")
     scenario = MARKET_SCENARIOS[name]
-    setup = Setup(
-        design=scenario.design,
+    steps = []
+    at_us = START_US
+    for _ in range(rng.randint(*FAULTS)):
+        at_us += round(rng.expovariate(1 / GAP_TICKS) * TICK_US)
+        kind = rng.choices(list(scenario.faults), list(scenario.faults.values()))[0]
+        steps.append(Step(at_us, -1, _deed(kind, rng)))
+    setup = _sites(rng) if scenario.design == "networked" else _market(scenario.design, rng)
+    return MarketPlan(name, seed, setup, steps)
+
+
+def _sites(rng: Random) -> SitesSetup:
+    count = rng.randint(2, 5)
+    links = {(k, k + 1) for k in range(count - 1)}  # all sites hang together, and some by more links
+    links |= {(i, k) for k in range(count) for i in range(k) if rng.random() < 0.3}
+    rules = Rules(
+        policy=rng.choice(("paper", "cost")),
+        servers=rng.choice((1, 3)),
+        service_us=8 * TICK_US,
+        link_us=3 * TICK_US,
+        exchange_us=rng.choice((20, 40)) * TICK_US,
+        hop_limit=rng.choice((0, 0, 2)),
+    )
+    return SitesSetup(
+        sites=count,
+        links=tuple(sorted(links)),
+        rules=rules,
+        phases_us=tuple(rng.randrange(rules.exchange_us) for _ in range(count)),
+        ask_after_us=rng.choice((10, 40)) * TICK_US,
+        tries=rng.choice((2, 5)),
+        has_disks=True,
+        ask_every_us=round(rules.service_us / rules.servers * rng.choice((1.2, 2.0))),
+    )
+
+
+def _market(design: str, rng: Random) -> Setup:
+    return Setup(
+        design=design,
         producers=rng.randint(1, 5),
         consumers=rng.randint(2, 6),
         buffers=rng.choice((1, 2, 5)),
@@ -55,13 +97,6 @@ def make_market_plan(name: str, seed: int) -> MarketPlan:
         wait_shortest=rng.random() < 0.3,
         has_disks=True,
     )
-    steps = []
-    at_us = START_US
-    for _ in range(rng.randint(*FAULTS)):
-        at_us += round(rng.expovariate(1 / GAP_TICKS) * TICK_US)
-        kind = rng.choices(list(scenario.faults), list(scenario.faults.values()))[0]
-        steps.append(Step(at_us, -1, _deed(kind, rng)))
-    return MarketPlan(name, seed, setup, steps)
 
 
 def _deed(kind: str, rng: Random) -> Deed:
@@ -72,6 +107,8 @@ def _deed(kind: str, rng: Random) -> Deed:
             return ConsumerVanishes(pick, for_us)
         case "crash":
             return KeeperCrashes(pick, rng.choice((0, rng.randint(1, 30))), for_us)
+        case "withdraw":
+            return WithdrawLink(pick)
         case "cut":
             return CutHandOver(pick, for_us)
         case _:

@@ -107,7 +107,12 @@ class Party:
     def _later(self, by_us: int, do: Callable[[], object]) -> None:
         """Do something in a while, if this process is still there."""
         life = self.lives
-        self._world.after(max(0, by_us), lambda: do() if self.is_up and self.lives == life else None)
+
+        def due() -> None:
+            if self.is_up and self.lives == life:
+                do()
+
+        self._world.after(max(0, by_us), due)
 
     def _finish(self, entry: bytes) -> None:
         product = self._worked(entry)

@@ -280,6 +280,10 @@ def _take_everything() -> Sequence[_Replaced]:
     return [_Replaced(hands, "accept", lambda wanted, offered, taken: True)]
 
 
+def _forget_who_came() -> Sequence[_Replaced]:
+    return [_Replaced(Stock, "knows", lambda self, now_us, key: False)]
+
+
 SAFEGUARDS: Final = (
     Safeguard("acknowledge only after the sync", v.LOST, "crashes", _acknowledge_early),
     Safeguard("a snapshot holds what is leased", v.LOST, "crashes", _forget("leases")),
@@ -317,4 +321,5 @@ SAFEGUARDS: Final = (
     Safeguard("a consumer that hears nothing asks again", v.LIVENESS, "stochastic", _wait_for_ever),
     Safeguard("who handed an item over asks what became of it", v.LIVENESS, "stochastic", _ask_nobody),
     Safeguard("a consumer takes what it asked for last, once", v.LOST, "stochastic", _take_everything),
+    Safeguard("a site takes an item over a link once", v.DUPLICATE, "networked", _forget_who_came),
 )

@@ -31,13 +31,16 @@ class SitesSetup:
     ask_after_us: int = 1 << 60
     tries: int = 5
     has_disks: bool = False
+    ask_every_us: int = 0
+    """The mean time between two requests of a site's own users; 0 is no users."""
 
 
 @dataclass(slots=True)
 class SitesLedger:
     """What happened to requests, by their numbers; instants in microseconds."""
 
-    asked: dict[bytes, int] = field(default_factory=dict)
+    made: dict[bytes, int] = field(default_factory=dict)
+    """When each was asked."""
     ended: dict[bytes, int] = field(default_factory=dict)
     finished: Counter[bytes] = field(default_factory=Counter)
     hops: Counter[bytes] = field(default_factory=Counter)
@@ -56,11 +59,24 @@ class Sites:
         self.post.watchers.append(self._watch)
         self.withdrawn: set[tuple[int, int]] = set()
         self.parties = [self._party(k) for k in range(setup.sites)]
+        self.keepers = self.consumers = self.parties
+        self.is_producing = True
         self._ids = 0
+        self._users = world.stream("users")
 
     def begin(self) -> None:
         for party in self.parties:
             party.up()
+            if self.setup.ask_every_us:
+                self._await_user(party.address)
+
+    def _await_user(self, site: int) -> None:
+        def come() -> None:
+            if self.is_producing:
+                self.ask(site)
+                self._await_user(site)
+
+        self.world.after(round(self._users.expovariate(1 / self.setup.ask_every_us)), come)
 
     def ask(self, site: int) -> bool:
         """A request of a user's; whether the site was there to take it."""
@@ -69,7 +85,7 @@ class Sites:
             return False
         self._ids += 1
         item_id = self._ids.to_bytes(16, "big")
-        self.ledger.asked[item_id] = self.world.now_us
+        self.ledger.made[item_id] = self.world.now_us
         if not party.hear(USERS, m.Submit(item_id, b"")):
             party.doubtful.add(item_id)
         return True

@@ -64,8 +64,8 @@ def _both(topology: str, policy: Policy, hop_limit: int, seed: int) -> tuple[Run
     world.run(START_US + round(12 * SECOND_US))
     ledger = sites.ledger
     assert len(ledger.finished) == len(asked.times) == ledger.finished.total()
-    waits = [(ledger.ended[item] - at_us - rules.service_us) / SECOND_US for item, at_us in ledger.asked.items()]
-    return _statistics(waits, [ledger.hops[item] for item in ledger.asked]), kernel
+    waits = [(ledger.ended[item] - at_us - rules.service_us) / SECOND_US for item, at_us in ledger.made.items()]
+    return _statistics(waits, [ledger.hops[item] for item in ledger.made]), kernel
 
 
 def _compare(topology: str, policy: Policy, hop_limit: int) -> dict[str, Comparison]:

@@ -20,7 +20,7 @@ from headrace.core.items import ENTRY_ID, Item, encode_item, entry_body
 from headrace.protocols.designs import networked as design
 from headrace.protocols.machines import messages as m
 from headrace.protocols.machines.orders import Orders
-from headrace.protocols.machines.stock import Receiver, Stock
+from headrace.protocols.machines.stock import QUEUE, Receiver, Stock
 
 Policy = Literal["paper", "cost", "isolated"]
 
@@ -68,12 +68,13 @@ class Site:
         self._rules = rules
         told, beyond = (-float(rules.servers), math.inf) if rules.policy == "cost" else (0.0, 0.0)
         self.links = [_Neighbour(other, told, beyond) for other in neighbours]
-        self._outboxes = [_outbox(other) for other in neighbours]
+        self._outboxes: list[str] = []
         self._draw = draw
         self._advert_us = first_advert_us
         self._adverts = 0
         self._busy = 0
         self._serving: dict[bytes, tuple[int, int]] = {}
+        """The receipts of what is served, by entry: an item that came twice has two."""
         self._own_refusal = 0.0
 
     @property
@@ -87,7 +88,9 @@ class Site:
 
     def begin(self, now_us: int, orders: Orders) -> None:
         """Go on with what is here; what was being served is served anew."""
-        self.stock.begin(now_us, orders, outboxes=self._outboxes)
+        self.stock.begin(now_us, orders, outboxes=[_outbox(link.address) for link in self.links])
+        # There may be more of them than links: what was to go over one that is withdrawn stays here.
+        self._outboxes = [queue for queue in self.stock.queues if queue != QUEUE]
         self.stock.take_back(now_us, self.address, orders)
         while self._exchanges and self._advert_us <= now_us:
             self._advert_us += self._rules.exchange_us
@@ -101,7 +104,7 @@ class Site:
 
     def on_worked(self, now_us: int, product: bytes, orders: Orders) -> None:
         """The service of an item, whose entry is the product, is over."""
-        epoch, counter = self._serving.pop(product[ENTRY_ID])
+        epoch, counter = self._serving.pop(product)
         self._busy -= 1
         self.stock.settle(now_us, self.address, m.Settled(epoch, counter, m.DONE), orders)
         self._go_on(now_us, orders)
@@ -111,7 +114,7 @@ class Site:
             case m.Submit():
                 self._arrive(now_us, message.item_id, message.body, 0, orders)
             case m.Handed() if sender == self.address:
-                self._serving[message.entry[ENTRY_ID]] = message.epoch, message.counter
+                self._serving[message.entry] = message.epoch, message.counter
                 orders.work(message.entry)
             case m.Handed():
                 self._on_forwarded(now_us, sender, message, orders)

@@ -105,6 +105,10 @@ class Stock:
     def wake_us(self) -> int:
         return min(self._due[0][0], self.node.wake_us) if self._due else self.node.wake_us
 
+    @property
+    def queues(self) -> list[str]:
+        return list(self.node.shard.queues)
+
     def knows(self, now_us: int, key: str) -> bool:
         """Whether an item of this key came in before, whatever became of it; the log remembers."""
         wall_us = self.node.wall_us(now_us)
