@@ -72,14 +72,17 @@ class Line:
             self._is_open[side] = False
             self._network.world.at(self._arrival_us(1 - side), lambda: self._lose(1 - side))
 
-    def cut(self, *, silent: bool) -> None:
-        """The connection ends where it is: both sides hear of it, but hardly at the same time if `silent`."""
+    def cut(self, *, silent: bool, lost_to: int | None = None) -> None:
+        """The connection ends where it is: both sides hear of it, but hardly at the same time if `silent`.
+
+        `lost_to` is the side that bytes did not reach: no later ones will.
+        """
         network, rng = self._network, self._network.rng
         network.fired["cut"] += 1
         network.world.tell(lambda: f"connection {self.number} ends" + (", silently" if silent else ""))
         deaf = rng.randrange(3) if silent else 2
         for side in (CLIENT, NODE):
-            self._is_deaf[side] |= deaf in (side, 2)
+            self._is_deaf[side] |= deaf in (side, 2) or side == lost_to
             after_us = round(rng.uniform(0.1, 40) * US) if silent and rng.random() < 0.6 else rng.randint(0, 2_000)
             network.world.after(after_us, lambda side=side: self._lose(side))  # type: ignore[misc]
         if silent:
@@ -125,7 +128,7 @@ class Network:
             kept = rng.randint(0, len(data))
             if kept:
                 line.put(1 - side, data[:kept], weather.delay_us)
-            line.cut(silent=rng.random() < weather.silent)
+            line.cut(silent=rng.random() < weather.silent, lost_to=1 - side)
             return
         at = 0
         while rng.random() < weather.pieces and at < len(data):

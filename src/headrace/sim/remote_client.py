@@ -20,6 +20,8 @@ from headrace.sim.remote import Remote
 from headrace.sim.world import World
 
 LEAVING_US: Final = 20 * US
+RENEWED_US: Final = 2 * US
+"""Shorter leases are let go: to renew them would cost most of a run."""
 
 
 class Surroundings(Protocol):
@@ -148,7 +150,8 @@ class RemoteClient(Client):
             return
         if isinstance(outcome, c.PopDone):
             for batch in outcome.batches:
-                self._current.watch(batch)
+                if batch.lease_us >= RENEWED_US:
+                    self._current.watch(batch)
         elif isinstance(command, c.Commit | c.Abort):
             for counter in command.counters:
                 self._current.renewal.unwatch(command.queue, command.epoch, counter)
