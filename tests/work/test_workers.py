@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 from collections.abc import Iterator
 from concurrent.futures import as_completed
@@ -171,3 +172,12 @@ def test_nothing_is_lost_when_workers_are_killed_under_load(idle_tasks: ModuleTy
     stats = idle_tasks.app.handle.stats("plain")
     assert (stats.added, stats.committed, stats.queued, stats.dead) == (600, 600, 0, 0)
     assert len(killed) == 5
+
+
+def test_workers_whose_supervisor_is_killed_end_by_themselves(idle_tasks: ModuleType) -> None:
+    with worker("--processes", "1") as process:
+        pid, _ = idle_tasks.where.submit().result(PATIENCE_SECONDS)
+        ended = os.pidfd_open(pid)
+        process.kill()
+        assert select.select([ended], [], [], PATIENCE_SECONDS)[0] == [ended]
+        os.close(ended)
