@@ -79,6 +79,8 @@ class Caller:
         self._under_way: set[int] = set()
         """What was sent on this connection and has not had its last answer, whoever waits for it."""
         self._cancels: list[int] = []
+        self._earliest_us: int | None = None
+        """No deadline is earlier."""
         self.is_unheard = False
         """Whether a call on this connection was not answered by its deadline: the other end may be gone."""
         self._resume_id = 0
@@ -102,6 +104,8 @@ class Caller:
             self.next_number = number + 1
             self._numbered[number] = call_id
         self._pending[call_id] = Pending(ref, command, number, deadline_us, waits)
+        if deadline_us is not None and (self._earliest_us is None or deadline_us < self._earliest_us):
+            self._earliest_us = deadline_us
         self._outbox.append(call_id)
         return call_id
 
@@ -227,17 +231,22 @@ class Caller:
 
     def on_time(self, now_us: int) -> Told:
         """Calls whose deadline has passed."""
+        if self._earliest_us is None or now_us < self._earliest_us:
+            return []
         late = [
             call_id
             for call_id, pending in self._pending.items()
             if pending.deadline_us is not None and pending.deadline_us <= now_us
         ]
         self.is_unheard = self.is_unheard or any(call_id in self._under_way for call_id in late)
-        return self._fail(late, None)
+        told = self._fail(late, None)
+        deadlines = [pending.deadline_us for pending in self._pending.values() if pending.deadline_us is not None]
+        self._earliest_us = min(deadlines, default=None)
+        return told
 
     def next_deadline_us(self) -> int | None:
-        deadlines = [p.deadline_us for p in self._pending.values() if p.deadline_us is not None]
-        return min(deadlines, default=None)
+        """When to look at the clock; there may be nothing then."""
+        return self._earliest_us
 
     def waiting(self) -> list[Any]:
         """Who has not been told anything final."""

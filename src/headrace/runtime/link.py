@@ -12,6 +12,7 @@ import os
 import select
 import socket
 import ssl
+import struct
 import threading
 import weakref
 from collections import deque
@@ -31,6 +32,7 @@ from headrace.wire.binary import HELLO_BYTES, Splitter, from_node, pack
 CONNECT_SECONDS: Final = 5.0
 LONGEST_WAIT_SECONDS: Final = 0.25
 """How long a reader waits before it looks at the clock again."""
+LONGEST_WAIT: Final = struct.pack("ll", 0, round(LONGEST_WAIT_SECONDS * US))
 RECEIVE_BYTES: Final = 1 << 18
 SESSION_BYTES: Final = 16
 
@@ -61,6 +63,8 @@ class Link:
         self._stream: socket.socket | None = None
         self._splitter = Splitter(HELLO_BYTES)
         self._poll = select.poll()
+        self._blocks = False
+        """Whether a read of the socket waits by itself, as it cannot through TLS."""
         self._unsent = bytearray()
         self._is_read = False
         self._sleepers: deque[Ticket] = deque()
@@ -161,7 +165,7 @@ class Link:
         if not self._unsent or self._stream is None:
             return
         try:
-            sent = self._stream.send(self._unsent)
+            sent = self._stream.send(self._unsent, socket.MSG_DONTWAIT if self._blocks else 0)
             del self._unsent[:sent]
         except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
             return
@@ -199,6 +203,8 @@ class Link:
     def _drop(self, error: Exception | None = None) -> None:
         """The connection is of no more use."""
         if self._stream is not None:
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(self._stream, socket.SHUT_RDWR)  # wakes the one who reads
             self._stream.close()
             self._stream = None
         if error is not None:
@@ -222,8 +228,6 @@ class Link:
                     self._settle(self._caller.on_goodbye(message, error))
         except PeerViolation as error:
             self._drop(error)
-            return
-        self._send()
 
     def _is_welcome(self) -> bool:
         return self._caller.welcome is not None
@@ -240,22 +244,23 @@ class Link:
     def _read_once(self) -> None:
         """Take in what comes within a moment, or make a new connection; and look at the clock."""
         stream = self._stream
+        data: bytes | None = None
+        failure: Exception | None = None
         if stream is None:
             self._reconnect()
         else:
             try:
                 data = self._receive(stream)
-                with self._lock:
-                    if data is not None and stream is self._stream:
-                        if data:
-                            self._take_in(data)
-                        else:
-                            self._drop(ConnectionError("the node hung up"))
             except OSError as error:
-                with self._lock:
-                    if stream is self._stream:
-                        self._drop(error)
+                failure = error
+            if data == b"":
+                failure = ConnectionError("the node hung up")
         with self._lock:
+            if stream is not None and stream is self._stream:
+                if failure is not None:
+                    self._drop(failure)
+                elif data is not None:
+                    self._take_in(data)
             self._settle(self._caller.on_time(self.clock.now_us()))
             if self._caller.is_unheard:
                 self._drop(TimeoutError("the node did not answer in time"))
@@ -266,9 +271,15 @@ class Link:
         """What has come; None when nothing came in time."""
         if isinstance(stream, ssl.SSLSocket) and stream.pending():
             return stream.recv(RECEIVE_BYTES)
+        patience = self._patience()
+        if self._blocks and patience == LONGEST_WAIT_SECONDS and not self._unsent:
+            try:
+                return stream.recv(RECEIVE_BYTES)  # waits so long by itself: see `_reconnect`
+            except BlockingIOError:
+                return None
         poll = self._poll
         poll.register(stream, select.POLLIN | select.POLLOUT if self._unsent else select.POLLIN)
-        events = poll.poll(self._patience() * 1000)
+        events = poll.poll(patience * 1000)
         if not events:
             return None
         if events[0][1] & select.POLLOUT:
@@ -302,7 +313,11 @@ class Link:
                 stream = self._tls.wrap_socket(stream, server_hostname=address.host)
             hello: Hello = self._caller.hello()
             stream.sendall(pack(hello))
-            stream.setblocking(False)
+            # One call to the system for each answer, not two: the socket itself waits, as long as a reader would.
+            self._blocks = self._tls is None
+            stream.setblocking(self._blocks)
+            if self._blocks:
+                stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, LONGEST_WAIT)
         except (OSError, ssl.SSLError) as error:
             self._last_error = f"{address}: {error}"
             return
