@@ -167,7 +167,7 @@ def _thousand(results: Results) -> ByTopology:
 
 CLAIMS = (
     Claim(
-        name="five-mean",
+        name="002-five-mean",
         text="At five clusters the speed-ups of the average system times are in the range of 4 to 6.",
         source="section III, figure 7",
         experiments=("002-fig7-speedups",),
@@ -175,7 +175,7 @@ CLAIMS = (
         expect=Between(4, 6),
     ),
     Claim(
-        name="five-mean-populations",
+        name="002-five-mean-populations",
         text="… and so are those of each user population.",
         source="section III, figure 7",
         experiments=("002-fig7-speedups",),
@@ -187,7 +187,7 @@ CLAIMS = (
         ),
     ),
     Claim(
-        name="five-deviation",
+        name="002-five-deviation",
         text="The speed-ups of the standard deviations are even larger than those of the averages.",
         source="section III, figure 7",
         experiments=("002-fig7-speedups",),
@@ -195,7 +195,7 @@ CLAIMS = (
         expect=AtLeast(1),
     ),
     Claim(
-        name="five-minimum",
+        name="002-five-minimum",
         text="The speed-up of the minimum system times is always one.",
         source="section III, figure 7",
         experiments=("002-fig7-speedups",),
@@ -203,7 +203,7 @@ CLAIMS = (
         expect=Between(0.999, 1.001),
     ),
     Claim(
-        name="five-maximum",
+        name="002-five-maximum",
         text="Another major speed-up is on the maximum system times. (We take major as at least 2.)",
         source="section III, figure 7",
         experiments=("002-fig7-speedups",),
@@ -211,7 +211,7 @@ CLAIMS = (
         expect=AtLeast(2),
     ),
     Claim(
-        name="below-minimum",
+        name="002-below-minimum",
         text="In all user populations, average less standard deviation is lower than the minimum.",
         source="section III, figure 7",
         experiments=("002-fig7",),
@@ -220,7 +220,7 @@ CLAIMS = (
         unit="ms below",
     ),
     Claim(
-        name="hundreds",
+        name="002-hundreds",
         text="In isolated queues the numbers of queued requests sharply increase to hundreds.",
         source="section III, figure 5",
         experiments=("002-fig7",),
@@ -229,7 +229,7 @@ CLAIMS = (
         unit="requests",
     ),
     Claim(
-        name="ten-seconds",
+        name="002-ten-seconds",
         text="They remain significantly high for about 10 seconds. (We count P < 1/2.)",
         source="section III, figure 5",
         experiments=("002-fig5",),
@@ -242,7 +242,7 @@ CLAIMS = (
         ),
     ),
     Claim(
-        name="back-to-normal",
+        name="002-back-to-normal",
         text=(
             "The networked queues return to normal very quickly after the user load decreases. (We take it as empty "
             "within 1 s of the burst's end; isolated ones take 3 s.)"
@@ -254,7 +254,7 @@ CLAIMS = (
         unit="s",
     ),
     Claim(
-        name="neighbours",
+        name="002-neighbours",
         text="The acceptance probabilities decrease not only in the loaded cluster but also in neighbouring ones.",
         source="section III, figure 6",
         experiments=("002-fig6",),
@@ -263,7 +263,7 @@ CLAIMS = (
         unit="of P",
     ),
     Claim(
-        name="mean-with-size",
+        name="002-mean-with-size",
         text="With more clusters, and a longer measurement, the speed-ups of the averages do not look as large.",
         source="section III, figure 8",
         experiments=("002-fig7-speedups", "002-fig8-20"),
@@ -271,7 +271,7 @@ CLAIMS = (
         expect=AtMost(1),
     ),
     Claim(
-        name="deviation-with-size",
+        name="002-deviation-with-size",
         text="The speed-ups of the standard deviation increase sharply in most of the user populations.",
         source="section III, figure 8",
         experiments=("002-fig7-speedups", "002-fig8-20"),
@@ -284,7 +284,7 @@ CLAIMS = (
         ),
     ),
     Claim(
-        name="maximum-with-size-10",
+        name="002-maximum-with-size-10",
         text="The speed-ups of the maximum are also larger with more clusters: ten against five.",
         source="section III, figure 8",
         experiments=("002-fig7-speedups", "002-fig8-10"),
@@ -292,7 +292,7 @@ CLAIMS = (
         expect=AtLeast(1),
     ),
     Claim(
-        name="maximum-with-size-20",
+        name="002-maximum-with-size-20",
         text="The speed-ups of the maximum are also larger with more clusters: twenty against five.",
         source="section III, figure 8",
         experiments=("002-fig7-speedups", "002-fig8-20"),
@@ -300,7 +300,7 @@ CLAIMS = (
         expect=AtLeast(1),
     ),
     Claim(
-        name="most-stay",
+        name="002-most-stay",
         text="Most of the requests are accepted without being forwarded, where they originate.",
         source="section III, figure 9",
         experiments=("002-fig9",),
@@ -309,7 +309,7 @@ CLAIMS = (
         unit="forwarded",
     ),
     Claim(
-        name="seven-hops",
+        name="002-seven-hops",
         text="The maximum numbers of forwarding are seven.",
         source="section III, figure 9",
         experiments=("002-fig9",),
@@ -323,7 +323,7 @@ CLAIMS = (
         ),
     ),
     Claim(
-        name="like-shared",
+        name="002-like-shared",
         text="Networked queues perform similar to a shared queue. (We take it as a mean within 25 %.)",
         source="section II",
         experiments=("002-fig7",),
@@ -335,7 +335,7 @@ CLAIMS = (
         ),
     ),
     Claim(
-        name="overlap",
+        name="002-overlap",
         text="Stochastic load balancing is advantageous if not all the peak request durations overlap.",
         source="section III",
         experiments=("002-overlap",),
@@ -343,7 +343,7 @@ CLAIMS = (
         expect=AtLeast(1),
     ),
     Claim(
-        name="all-at-once",
+        name="002-all-at-once",
         text="Even where all bursts fall together, forwarding does no harm: isolated over networked mean.",
         source="ours",
         experiments=("002-overlap",),
@@ -351,7 +351,7 @@ CLAIMS = (
         expect=AtLeast(1),
     ),
     Claim(
-        name="all-at-once-maximum",
+        name="002-all-at-once-maximum",
         text=(
             "There the paper's policy makes the longest wait longer: networked over isolated maximum. Requests go from "
             "one full cluster to the next."
@@ -362,7 +362,7 @@ CLAIMS = (
         expect=AtLeast(1),
     ),
     Claim(
-        name="cost-mean",
+        name="002-cost-mean",
         text="Forwarding by cost is at least as good on the mean as the paper's policy.",
         source="ours",
         experiments=("002-cost",),
@@ -370,7 +370,7 @@ CLAIMS = (
         expect=AtMost(1),
     ),
     Claim(
-        name="cost-maximum",
+        name="002-cost-maximum",
         text="Forwarding by cost has at most 0.6 times the paper policy's maximum on the ring of five.",
         source="ours",
         experiments=("002-cost",),
@@ -378,7 +378,7 @@ CLAIMS = (
         expect=AtMost(0.6),
     ),
     Claim(
-        name="news-paper",
+        name="002-news-paper",
         text=(
             "The paper's policy owes little to the exchange of state: with adverts a hundred times as rare, its mean "
             "is the same within 5 %."
@@ -389,7 +389,7 @@ CLAIMS = (
         expect=Between(0.95, 1.05),
     ),
     Claim(
-        name="news-cost",
+        name="002-news-cost",
         text="Forwarding by cost needs news: with adverts every 5 s its mean is above that of the paper's policy.",
         source="ours",
         experiments=("002-news",),
@@ -397,7 +397,7 @@ CLAIMS = (
         expect=AtLeast(1),
     ),
     Claim(
-        name="slow-links-mean",
+        name="002-slow-links-mean",
         text="On links of 140 ms, forwarding by cost is at least as good on the mean as the paper's policy.",
         source="ours",
         experiments=("002-links",),
@@ -409,7 +409,7 @@ CLAIMS = (
         ),
     ),
     Claim(
-        name="slow-links-maximum",
+        name="002-slow-links-maximum",
         text="On links of 140 ms, forwarding by cost has at most 0.6 times the paper policy's maximum.",
         source="ours",
         experiments=("002-links",),
@@ -417,7 +417,7 @@ CLAIMS = (
         expect=AtMost(0.6),
     ),
     Claim(
-        name="thousand",
+        name="002-thousand",
         text=(
             "A burst of 400 users a second in one of 1,000 clusters is over sooner by cost than by the paper's policy."
         ),
