@@ -19,10 +19,11 @@ PORTS = range(20_000, 32_000)
 class Node:
     """A node and its process; killed at the end."""
 
-    def __init__(self, at: Path, *, durability: str = "os", **server_limits: float) -> None:
+    def __init__(self, at: Path, *, durability: str = "os", **options: object) -> None:
+        """`options` are those of `headrace serve`."""
         self.at = at
         self.port, self.rest_port = free_port(), free_port()
-        told = {"at": at, "port": self.port, "rest-port": self.rest_port, "durability": durability, **server_limits}
+        told = {"at": at, "port": self.port, "rest-port": self.rest_port, "durability": durability, **options}
         self._arguments = [f"--{name.replace('_', '-')}={value}" for name, value in told.items()]
         self._process: Process | None = None
         self.start()
