@@ -191,7 +191,17 @@ def test_what_no_model_covers_is_refused(given_: dict[str, Any], sentence: str) 
         ({"reading": "printed"}, "the printed equations let production and consumption differ"),
         ({"processing_time": 0.1}, "queueing for it is left out"),
         ({"design": "hub", "processing_time": 0.6}, "the hub is"),
+        ({"design": "multicast", "consumers": 145}, "notices are too few"),
     ],
 )
 def test_a_form_out_of_its_range_says_so(given_: dict[str, Any], note: str) -> None:
     assert any(note in said for said in predicted(**given_)["notes"])
+
+
+def test_a_multicast_that_is_announced_to_idle_consumers_is_in_its_range() -> None:
+    system = {"design": "multicast", "consumers": 60}
+    modelled = predicted(**system)
+    assert not any("too few" in said for said in modelled["notes"])
+    assert modelled["messages_per_object"] == pytest.approx(
+        simulated(**system, objects=20_000)["messages_per_object"], rel=0.05
+    )

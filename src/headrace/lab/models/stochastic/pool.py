@@ -95,7 +95,7 @@ def predict(system: System) -> dict[str, Any]:
         "model": "pool",
         "iterations": passes,
         "residual": abs(excess(throughput)) / throughput,
-        "notes": _notes(system, throughput * way.central * system.processing_time),
+        "notes": _notes(system, throughput * way.central * system.processing_time, pool.empty),
     }
 
 
@@ -152,7 +152,7 @@ def _open_share(system: System, held: Floats) -> Floats:
     return np.asarray(np.maximum(1 - np.interp(held / system.producers, means, full), 1e-12))
 
 
-def _notes(system: System, central_load: float) -> list[str]:
+def _notes(system: System, central_load: float, empty: float) -> list[str]:
     notes = ["a pool model: how evenly buffers fill is approximated"]
     if central_load > 0.95:
         notes.append(f"the hub is {central_load:.0%} busy with messages: it is the limit of this system")
@@ -160,4 +160,6 @@ def _notes(system: System, central_load: float) -> list[str]:
         notes.append(f"production times are taken as exponential of the same mean, not {system.production.kind}")
     if system.design == "multicast":
         notes.append("stale tables and their misses are left out; who waits at home is served in no order: p99 is low")
+        if empty > 0.05:
+            notes.append(f"{empty:.0%} of the requests wait at home and hear of objects there: notices are too few")
     return notes
