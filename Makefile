@@ -26,7 +26,7 @@ bench: $(VENV)/.dev
 # Which branches of the pure rooms the tests take.
 PURE := core protocols store wire
 coverage: $(VENV)/.dev
-	$(PY) -m pytest $(addprefix tests/,$(PURE) sim scenarios server client) $(addprefix --cov=headrace.,$(PURE)) --cov-branch \
+	$(PY) -m pytest $(addprefix tests/,$(PURE)) $(addprefix --cov=headrace.,$(PURE)) --cov-branch \
 		--cov-report=term-missing:skip-covered
 
 # The pages that are made from the program: docs/commands.md, docs/configuration.md, docs/limits.md.
