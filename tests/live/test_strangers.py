@@ -23,6 +23,7 @@ from headrace.runtime.ids import ids
 from headrace.server.access import Tokens
 from headrace.wire.binary import pack
 from tests.live.conversation import PATIENCE_SECONDS, Neighbour, dial, hello, said, told
+from tests.live.ledger import is_balanced
 from tests.live.node import Node
 
 EXAMPLES = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -45,6 +46,8 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         yield node
         settle(neighbour, node, most_descriptors=descriptors + LOG_FILES)
         assert node.resident_bytes() < resident_bytes + GROWTH_BYTES
+        with headrace.connect(node.url) as hr:
+            assert all(is_balanced(stats) for stats in hr.queues())
 
 
 def settle(neighbour: Neighbour, node: Node, *, most_descriptors: int = 10**9) -> None:
