@@ -1,7 +1,7 @@
 import pytest
 
-from headrace.core.commands import Add, Extend, Pop, Resume
-from headrace.core.errors import Gone
+from headrace.core.commands import Add, Extend, OpenSession, Pop, Resume
+from headrace.core.errors import Gone, OutcomeUnknown
 from headrace.core.items import Item
 from headrace.core.limits import US
 from headrace.core.records import Leased
@@ -146,3 +146,15 @@ def test_a_client_that_is_back_is_told_of_what_it_was_handed_and_does_not_know()
     told = desk.ask(Resume(known), session=session)
     assert bodies(told) == [b"b"]
     assert bodies(desk.ask(Resume([]), session=b"t" * 16)) == []
+
+
+def test_no_request_is_carried_out_for_a_session_that_nobody_knows() -> None:
+    """A first one neither: it may be a late copy from a session that has ended."""
+    desk = Desk()
+    with pytest.raises(OutcomeUnknown, match="not known here"):
+        desk.ask(Add("q", desk.encode(b"a")), session=b"s" * 16, number=1)
+    assert desk.peek() == []
+    assert desk.ask(OpenSession(), session=b"s" * 16).count == 0
+    desk.ask(Add("q", desk.encode(b"b")), session=b"s" * 16, number=1)
+    assert desk.ask(OpenSession(), session=b"s" * 16).count == 1
+    assert desk.peek() == [b"b"]

@@ -374,8 +374,6 @@ class Node:
             return False
         session = self.shard.sessions.get(request.session)
         if session is None:
-            if request.number == 1:
-                return True
             error: HeadraceError = OutcomeUnknown(
                 "this session is not known here (silent for too long, or another node's data): "
                 "whether the request was carried out cannot be told"
