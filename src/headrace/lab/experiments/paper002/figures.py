@@ -212,8 +212,8 @@ FIGURES = (
         experiment=_over_time("queued", "crowded", "drained"),
         draw=_draw_queues,
         caption=(
-            "Requests waiting in each of five (grid: six) clusters, the mean of ten seeds; cluster k's burst begins at "
-            "2.3 + 5k s and lasts 2 s. The isolated queues have a scale of their own."
+            "Requests waiting in each of five (grid: six) clusters, the mean over the seeds; cluster k's burst begins "
+            "at 2.3 + 5k s and lasts 2 s. The isolated queues have a scale of their own."
         ),
     ),
     Figure(
@@ -223,7 +223,7 @@ FIGURES = (
         experiment=_over_time("accept", "reach", "accept_in_burst"),
         draw=_draw_probabilities,
         caption=(
-            "P and R of cluster 2, the mean of ten seeds. Its own burst is shaded in colour, the others' in grey: P "
+            "P and R of cluster 2, the mean over the seeds. Its own burst is shaded in colour, the others' in grey: P "
             "falls in neighbours' bursts as well."
         ),
     ),
