@@ -110,7 +110,9 @@ def head_start(seconds: float) -> int:
     """
     import time
 
-    return time.time_ns() // 1000 - round(seconds * 1_000_000)
+    from headrace.core.limits import check_seconds
+
+    return time.time_ns() // 1000 - check_seconds("a head start", seconds)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 import pytest
 
 from headrace.core.commands import Add, Extend, OpenSession, Pop, Resume
-from headrace.core.errors import Gone, OutcomeUnknown
+from headrace.core.errors import Full, Gone, OutcomeUnknown
 from headrace.core.items import Item
 from headrace.core.limits import US
 from headrace.core.records import Leased
@@ -34,6 +34,18 @@ def test_an_expired_lease_returns_the_item_to_its_place() -> None:
     done = desk.pop()
     assert bodies(done) == [b"a"]
     assert attempts(done) == [2]
+
+
+def test_an_add_that_is_deduped_needs_no_room() -> None:
+    desk = Desk()
+    desk.declare(capacity_items=1)
+    desk.add(Item(b"a", key="k"))
+    assert [at for at, _ in desk.add(Item(b"a", key="k")).duplicates] == [0]
+    assert [at for at, _ in desk.add(Item(b"a", key="k"), Item(b"b", key="k")).duplicates] == [0, 1]
+    with pytest.raises(Full):
+        desk.add(Item(b"a", key="k"), b"b")
+    with pytest.raises(Full):
+        desk.add(Item(b"b", key="l"))
 
 
 def test_a_lease_of_less_than_a_tick_ends_in_time() -> None:

@@ -29,12 +29,13 @@ def add(node: Node, now_us: int, request: Request, out: Effects) -> Added | None
         wall_us, first_seq = node.wall_us(now_us), node.take_seqs(len(items))
         return Added(wall_us, request.session, request.number, request.answered, command.queue, first_seq, items)
     if sub is not None and sub.is_bounded:
-        if _too_large(sub, items):
+        fresh = _fresh(node, sub, items, node.wall_us(now_us))
+        if _too_large(sub, fresh):
             raise Full(
-                f"{len(items)} items with {_size(items):,} bytes are more than queue {sub.name!r} "
+                f"{len(fresh)} items with {_size(fresh):,} bytes are more than queue {sub.name!r} "
                 f"may ever hold ({_capacity(sub)}): add fewer at a time, or raise its capacity"
             )
-        if node.adds.waits(sub.name) or not _has_room(sub, items):
+        if fresh and (node.adds.waits(sub.name) or not _has_room(sub, fresh)):
             if command.wait_us:
                 node.park(node.adds, request, [command.queue], command.wait_us, now_us)
                 return None
@@ -51,7 +52,7 @@ def serve(node: Node, now_us: int, queue: str, out: Effects) -> None:
         command = parked.request.command
         assert isinstance(command, Add)
         sub = node.shard.queues.get(queue)
-        if sub is not None and not _has_room(sub, command.items):
+        if sub is not None and not _has_room(sub, _fresh(node, sub, command.items, node.wall_us(now_us))):
             return
         node.adds.leave(parked.request.ref)
         out.stage(_decide(node, now_us, parked.request, command), parked.request.ref)
@@ -108,6 +109,18 @@ def _decide(node: Node, now_us: int, request: Request, command: Add) -> Added:
     return Added(
         wall_us, request.session, request.number, request.answered, command.queue, first_seq, items, duplicates
     )
+
+
+def _fresh(node: Node, sub: Subqueue, items: list[bytes], wall_us: int) -> list[bytes]:
+    """Those that are not deduped against what is there, and so need room."""
+    if not any(map(_flags_of, items)):
+        return items
+    keys = [item_extras(item).key for item in items]
+    return [
+        item
+        for item, key in zip(items, keys, strict=True)
+        if key is None or not (node.pending_keys.get((sub.name, key)) or sub.key_holder(key, wall_us))
+    ]
 
 
 def _size(items: list[bytes]) -> int:
