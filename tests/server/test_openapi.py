@@ -33,8 +33,8 @@ def test_what_the_document_says_is_so(schema: Any, operation: Any, mode: Generat
     @given(case=described.as_strategy(generation_mode=mode))
     @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     def check(case: Any) -> None:
-        if isinstance(case.body, dict) and isinstance(case.body.get("wait"), int | float):
-            case.body["wait"] = min(case.body["wait"], 0)  # an empty queue would be waited for
+        if mode is GenerationMode.POSITIVE and isinstance(case.body, dict) and "wait" in case.body:
+            case.body["wait"] = 0  # an empty queue would be waited for
         case.call_and_validate(timeout=30)
 
     check()
