@@ -29,3 +29,17 @@ def test_links_hand_overs_and_state_messages_of_sites_meet_every_fault() -> None
         *(f"{what}_{kind}" for what in ("lost", "doubled", "late") for kind in ("advert", "object", "settled")),
         *("cut_in_hand_over", "cut_advert", "withdrawn", "withdrawn_in_hand_over", "crash", "repeated"),
     }
+
+
+def test_a_hub_meets_lost_puts_and_room_and_crashes() -> None:
+    assert fired("hub").keys() >= {
+        *(f"{what}_{kind}" for what in ("lost", "doubled", "late") for kind in ("put", "ask", "object", "room")),
+        *("crashed_with_waiting", "vanished_waiting", "cut_put", "crash"),
+    }
+
+
+def test_tables_of_lengths_meet_lost_late_and_doubled_notices() -> None:
+    assert fired("multicast").keys() >= {
+        *(f"{what}_{kind}" for what in ("lost", "doubled", "late") for kind in ("notice", "request", "object")),
+        *("crashed_with_waiting", "vanished_waiting", "cut_notice", "crash"),
+    }

@@ -36,6 +36,14 @@ MARKET_SCENARIOS: Final[dict[str, MarketScenario]] = {
         "stochastic",
         EVERYTHING,
     ),
+    "hub": MarketScenario(
+        "a hub that stores everything: it crashes, so do its sources, puts and words of room get lost",
+        "hub",
+        EVERYTHING,
+    ),
+    "multicast": MarketScenario(
+        "tables of lengths that are wrong, for notices that are lost, late and doubled", "multicast", EVERYTHING
+    ),
     "networked": MarketScenario(
         "sites that forward: links withdrawn, state messages lost, hand-overs cut, doubled and late, sites that crash",
         "networked",

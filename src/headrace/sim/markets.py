@@ -10,7 +10,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from headrace.core.items import ENTRY_ID, encode_plain
+from headrace.protocols.machines import hub, multicast
 from headrace.protocols.machines import messages as m
+from headrace.protocols.machines.asker import Asker
 from headrace.protocols.machines.orders import Machine
 from headrace.protocols.machines.stochastic import Consumer, Producer
 from headrace.protocols.machines.stock import Asking
@@ -71,15 +73,17 @@ class Market:
         self.post.watchers.append(self._watch)
         self._durations = world.stream("durations")
         self._ids = 0
+        self.hub_address = setup.producers + setup.consumers
         self.keepings = [self._keeping(n) for n in range(setup.producers)]
         self.producers = [self._producer(n) for n in range(setup.producers)]
-        self.keepers = self.producers
+        self.hubs = [self._hub()] if setup.design in ("hub", "manager") else []
+        self.keepers = [*self.producers, *self.hubs]
         """Who stores items."""
         self.consumers = [self._consumer(setup.producers + n) for n in range(setup.consumers)]
 
     @property
     def parties(self) -> list[Party]:
-        return [*self.producers, *self.consumers]
+        return [*self.hubs, *self.producers, *self.consumers]
 
     def begin(self) -> None:
         for party in self.parties:
@@ -95,11 +99,27 @@ class Market:
 
     def _producer(self, address: int) -> Party:
         setup, keeping = self.setup, self.keepings[address]
+        lives = iter(range(1 << 30))
 
         def build() -> Machine:
-            return Producer(
-                keeping.stock(), buffers=setup.buffers, max_hops=setup.max_hops, wait_shortest=setup.wait_shortest
-            )
+            stock = keeping.stock()
+            match setup.design:
+                case "stochastic":
+                    return Producer(
+                        stock, buffers=setup.buffers, max_hops=setup.max_hops, wait_shortest=setup.wait_shortest
+                    )
+                case "multicast":
+                    return multicast.Producer(
+                        stock,
+                        buffers=setup.buffers,
+                        max_hops=setup.max_hops,
+                        consumers=range(setup.producers, setup.producers + setup.consumers),
+                        first_notice=next(lives) << 32,
+                    )
+                case _:
+                    return hub.Source(
+                        stock, hub=self.hub_address, buffers=setup.buffers, keeps=setup.design == "manager"
+                    )
 
         return Party(
             self.world,
@@ -111,21 +131,51 @@ class Market:
             keeping=keeping,
         )
 
+    def _hub(self) -> Party:
+        keeping = self._keeping(self.hub_address)
+        references = self.setup.design == "manager"
+        return Party(
+            self.world,
+            self.post,
+            self.hub_address,
+            build=lambda: hub.Hub(keeping.stock(), references=references),
+            work_us=lambda entry: NEVER_US,
+            worked=lambda entry: entry,
+            keeping=keeping,
+        )
+
     def _consumer(self, address: int) -> Party:
         setup = self.setup
         draws = self.world.stream(f"probes {address}")
         lives = iter(range(1 << 30))
 
         def build() -> Machine:
-            return Consumer(
-                address,
-                reach=range(setup.producers),
-                weights=[1.0] * setup.producers,
-                max_hops=setup.max_hops,
-                draw=draws.random,
-                patience_us=round(setup.patience * TICK_US) or None,
-                first_number=next(lives) << 32,
-            )
+            patience_us = round(setup.patience * TICK_US) or None
+            first_number = next(lives) << 32
+            match setup.design:
+                case "stochastic":
+                    return Consumer(
+                        address,
+                        reach=range(setup.producers),
+                        weights=[1.0] * setup.producers,
+                        max_hops=setup.max_hops,
+                        draw=draws.random,
+                        patience_us=patience_us,
+                        first_number=first_number,
+                    )
+                case "multicast":
+                    return multicast.Consumer(
+                        address,
+                        producers=setup.producers,
+                        max_hops=setup.max_hops,
+                        draw=draws.random,
+                        patience_us=patience_us,
+                        first_number=first_number,
+                    )
+                case _:
+                    return hub.Consumer(
+                        address, hub=self.hub_address, patience_us=patience_us, first_number=first_number
+                    )
 
         return Party(
             self.world,
@@ -149,19 +199,22 @@ class Market:
 
     def _use_us(self, address: int, entry: bytes) -> int:
         if entry:
-            machine = self.consumers[address - self.setup.producers].machine
-            assert isinstance(machine, Consumer)
-            self.ledger.received[address, machine.hands.number] = self.world.now_us
+            self.ledger.received[address, self._asker(address).hands.number] = self.world.now_us
         return self._lasts_us(self.setup.consume)
 
     def _use(self, address: int, entry: bytes) -> bytes:
         if entry:
             self.ledger.finished[entry[ENTRY_ID]] += 1
             self.ledger.served[address] += 1
+        machine = self._asker(address)
+        self.ledger.asked[address, machine.hands.number + 1] = self.world.now_us
         return b""
 
+    def _asker(self, address: int) -> Asker:
+        machine = self.consumers[address - self.setup.producers].machine
+        assert isinstance(machine, Asker)
+        return machine
+
     def _watch(self, sender: int, to: int, message: m.AnyMessage) -> None:
-        if isinstance(message, m.Probe) and message.hops == 1:
-            self.ledger.asked[message.consumer, message.number] = self.world.now_us
-        elif isinstance(message, m.Handed):
+        if isinstance(message, m.Handed) and message.number != m.PUT:
             self.ledger.granted.setdefault((to, message.number), self.world.now_us)

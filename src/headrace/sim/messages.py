@@ -120,4 +120,6 @@ def kind_of(message: m.AnyMessage) -> str:
         if message.hops == 1:
             return "request"
         return "forward" if message.hops <= len(message.route) else "wait"
-    return "object" if isinstance(message, m.Handed) else type(message).__name__.lower()
+    if isinstance(message, m.Handed):
+        return "put" if message.number == m.PUT else "object"
+    return "request" if isinstance(message, m.Look) else type(message).__name__.lower()

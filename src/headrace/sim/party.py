@@ -92,7 +92,8 @@ class Party:
             self.down(self.down_us)
             return False
         for to, message in orders.sends:
-            if to == self.address:  # within one process nothing is under way
+            # A hand-over within one process takes no time; a probe redrawn to where it is does, as the paper counts it.
+            if to == self.address and not isinstance(message, m.Probe):
                 self._later(0, lambda message=message: self.hear(self.address, message))  # type: ignore[misc]
             else:
                 self._post.send(self.address, to, message)

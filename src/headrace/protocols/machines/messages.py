@@ -22,6 +22,10 @@ FORGOTTEN: Final = 4
 """The item is for a request of an earlier life: what became of it is not known."""
 
 
+PUT: Final = -1
+"""In place of a request's number: the item goes to the hub, to be stored."""
+
+
 class Message(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The root of all messages."""
 
@@ -72,6 +76,62 @@ class Inquiry(Message, frozen=True, tag="inquiry", array_like=True, gc=False):
     counter: int
 
 
+class Ask(Message, frozen=True, tag="ask", array_like=True, gc=False):
+    """A consumer's request to the hub."""
+
+    number: int
+
+
+class Inform(Message, frozen=True, tag="inform", array_like=True, gc=False):
+    """The producer has one item more, its `serial`-th."""
+
+    serial: int
+
+
+class Room(Message, frozen=True, tag="room", array_like=True, gc=False):
+    """An item that was put under this receipt has left the hub."""
+
+    epoch: int
+    counter: int
+
+
+class Answer(Message, frozen=True, tag="answer", array_like=True, gc=False):
+    """The hub's answer to a request: an item is at `producer`; the receipt is that of the reference."""
+
+    number: int
+    epoch: int
+    counter: int
+    producer: int
+
+
+class Fetch(Message, frozen=True, tag="fetch", array_like=True, gc=False):
+    """A consumer that was answered with a reference wants the item, for its request `number`."""
+
+    number: int
+
+
+class Notice(Message, frozen=True, tag="notice", array_like=True, gc=False):
+    """The producer has `length` items, its `number`-th notice says."""
+
+    number: int
+    length: int
+
+
+class Look(Message, frozen=True, tag="look", array_like=True, gc=False):
+    """A consumer's request to a producer that its table names, after so many misses."""
+
+    number: int
+    misses: int
+
+
+class Miss(Message, frozen=True, tag="miss", array_like=True, gc=False):
+    """There is nothing here as of notice `notice`, says who was asked by this request after so many misses."""
+
+    number: int
+    misses: int
+    notice: int
+
+
 class Submit(Message, frozen=True, tag="submit", array_like=True, gc=False):
     """A user's item comes to its site."""
 
@@ -96,7 +156,24 @@ class Unlink(Message, frozen=True, tag="unlink", array_like=True, gc=False):
     """The sender has withdrawn its link with the receiver."""
 
 
-AnyMessage = Probe | Handed | Settled | Known | Inquiry | Submit | Advert | Unlink
+AnyMessage = (
+    Probe
+    | Handed
+    | Settled
+    | Known
+    | Inquiry
+    | Ask
+    | Inform
+    | Room
+    | Answer
+    | Fetch
+    | Notice
+    | Look
+    | Miss
+    | Submit
+    | Advert
+    | Unlink
+)
 
 encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder(AnyMessage).decode

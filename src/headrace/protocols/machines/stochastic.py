@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from headrace.protocols.designs import stochastic as design
 from headrace.protocols.machines import messages as m
-from headrace.protocols.machines.hands import Hands
+from headrace.protocols.machines.asker import Asker
 from headrace.protocols.machines.orders import Orders
 from headrace.protocols.machines.stock import Receiver, Stock
 
@@ -88,8 +88,8 @@ class Producer:
             orders.work()
 
 
-class Consumer:
-    """Asks for an item, works it off, and asks again."""
+class Consumer(Asker):
+    """Asks by probes that it draws by p_access."""
 
     def __init__(
         self,
@@ -103,44 +103,13 @@ class Consumer:
         first_number: int = 0,
     ) -> None:
         """`weights` are p_access of the producers in `reach`; `draw` gives numbers evenly from [0, 1)."""
-        self.hands = Hands(first_number)
-        self._address = address
+        super().__init__(address, patience_us=patience_us, first_number=first_number)
         self._reach = reach
         self._threshold, self._alias = [0.0] * len(reach), [0] * len(reach)
         design.prepare(weights, self._threshold, self._alias, [0] * len(reach), [0] * len(reach))
         self._max_hops = max_hops
         self._draw = draw
-        self._patience_us = patience_us
-        self.wake_us: int | None = None
 
-    def begin(self, now_us: int, orders: Orders) -> None:
-        orders.work()
-
-    def on_worked(self, now_us: int, product: bytes, orders: Orders) -> None:
-        self.hands.finish(orders)
-        self._ask(now_us, orders)
-
-    def handle(self, now_us: int, sender: int, message: m.AnyMessage, orders: Orders) -> None:
-        match message:
-            case m.Handed():
-                self.hands.on_handed(sender, message, orders)
-            case m.Inquiry():
-                self.hands.on_inquiry(sender, message, orders)
-            case m.Known():
-                self.hands.on_known(sender, message)
-            case _:
-                pass
-        if self.hands.taken:
-            self.wake_us = None
-
-    def on_wake(self, now_us: int, orders: Orders) -> None:
-        """The answer has not come in time."""
-        if self.wake_us is not None and now_us >= self.wake_us:
-            self._ask(now_us, orders)
-
-    def _ask(self, now_us: int, orders: Orders) -> None:
-        number = self.hands.want()
+    def request(self, number: int, orders: Orders) -> None:
         route = [self._reach[design.find(self._threshold, self._alias, self._draw())] for _ in range(self._max_hops)]
-        orders.send(route[0], m.Probe(self._address, number, 1, route))
-        if self._patience_us is not None:
-            self.wake_us = now_us + self._patience_us
+        orders.send(route[0], m.Probe(self.address, number, 1, route))

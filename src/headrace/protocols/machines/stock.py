@@ -106,6 +106,12 @@ class Stock:
         return min(self._due[0][0], self.node.wake_us) if self._due else self.node.wake_us
 
     @property
+    def entries(self) -> list[bytes]:
+        """Items that are handed to nobody."""
+        ready = self.node.shard.queues[QUEUE].ready
+        return ready.peek(len(ready))
+
+    @property
     def queues(self) -> list[str]:
         return list(self.node.shard.queues)
 
