@@ -175,11 +175,6 @@ def entry_head(entry: bytes) -> int:
     return _extras_end(entry, ENTRY_HEAD) if entry[ENTRY_FLAGS] else ENTRY_HEAD
 
 
-def entry_size(entry: bytes) -> int:
-    """The bytes of the body."""
-    return len(entry) - entry_head(entry)
-
-
 def parse_id(text: object) -> bytes:
     """The 16 bytes of an item's id."""
     if type(text) is str:

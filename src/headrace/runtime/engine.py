@@ -374,10 +374,10 @@ class Engine:
     def end_sync(self, token: SyncToken) -> None:
         """The sync is done, and with it the lead."""
         with self._lock:
-            self._syncing = False
             log = self._led
             if not self._usable or log is None or log is not self._log:
-                return  # the node was brought back from another log meanwhile
+                return  # the node was brought back from its log meanwhile, and the lead with it
+            self._syncing = False
             with self._guarded():
                 log.end_sync(token)
                 self.node.on_safe(log.safe, self._out)
