@@ -110,9 +110,9 @@ def head_start(seconds: float) -> int:
     """
     import time
 
-    from headrace.core.limits import check_seconds
+    from headrace.core.limits import LONGEST_SECONDS, check_seconds
 
-    return time.time_ns() // 1000 - check_seconds("a head start", seconds)
+    return time.time_ns() // 1000 - check_seconds("a head start", seconds, least=-LONGEST_SECONDS)
 
 
 def __getattr__(name: str) -> Any:
