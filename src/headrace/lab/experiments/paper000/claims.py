@@ -81,6 +81,7 @@ def _half_widths(results: Results) -> Values:
     for load in LOADS:
         relative = []
         for point in results.points(consumers=load):
+            results.values("wait", **point)  # Gone if the point is missing
             rows = results.by_seed(point, "wait").values()
             relative.append(sum((row.half_width or 0.0) / row.value for row in rows) / len(rows))
         found[f"{load} %"] = max(relative)
@@ -134,7 +135,7 @@ CLAIMS = (
         experiments=("000-fig2",),
         measure=lambda results: {
             f"{load} %": max(
-                (estimate for _, estimate in results.series("h_avg", over="max_hops", consumers=load)),
+                (results.estimate("h_avg", consumers=load, max_hops=hops) for hops in HOPS),
                 key=lambda estimate: estimate.value,
             )
             for load in (50, 100)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from headrace.core import estimates
+from headrace.core.errors import Gone
 from headrace.core.estimates import Estimate
 from headrace.lab.claims import AtLeast, AtMost, Between, Claim, quotient
 from headrace.lab.experiments.paper002.beyond import SMALL_AND_LARGE, THOUSAND
@@ -80,6 +81,8 @@ def _mean_over_clusters(
         found = {}
         for topology in topologies:
             each = results.mapping(metric, topology=topology, policy=policy).values()
+            if not each:
+                raise Gone(f"{results.experiment.name} has no {metric!r} for {topology} under {policy}")
             found[topology] = math.fsum(one.value for one in each) / clusters(topology)
         return found
 

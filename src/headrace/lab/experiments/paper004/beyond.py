@@ -150,7 +150,10 @@ def beyond_minimum(results: Results, policy: str) -> dict[str, Estimate]:
     found = {}
     for nodes in U_NODES:
         for crowd in (50, 128):
-            curve = dict(results.series("mean", over="peeks", nodes=nodes, policy=policy, concurrency=crowd))
+            curve = {
+                peeks: results.estimate("mean", peeks=peeks, nodes=nodes, policy=policy, concurrency=crowd)
+                for peeks in _U_PEEKS[nodes]
+            }
             least = min(curve, key=lambda d: curve[d].value)
             found[f"{nodes} nodes, {crowd} clients, least at {least}"] = results.difference(
                 "mean", of={"peeks": nodes}, to={"peeks": least}, nodes=nodes, policy=policy, concurrency=crowd

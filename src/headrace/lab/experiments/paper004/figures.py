@@ -228,7 +228,7 @@ def agreement(
     """For each level, our mean over the points of a figure from `least` on, over that of the authors' runs."""
     found = {}
     for metric, theirs in LEVELS:
-        measured = dict(results.series(metric, over=ours, **where))
+        measured = {point[ours]: results.estimate(metric, **point) for point in results.points(**where)}
         runs = [row for row in recorded("004")[figure] if row[over] >= least and row[over] in measured]
         pairs = [(measured[row[over]], row[theirs]) for row in runs]
         total = sum(value for _, value in pairs)
