@@ -127,7 +127,8 @@ def test_seconds_that_are_none(hr: Headrace, seconds: Any) -> None:
         _refuses(hr, call, f"{name} must be a number of seconds")
     _refuses(hr, lambda hr: hr.add("q", b"x", wait=seconds), "wait must be a number of seconds")
     _refuses(hr, lambda hr: hr.abort(RECEIPT, delay=seconds), "delay must be a number of seconds")
-    _refuses(hr, lambda hr: headrace.head_start(seconds), "a head start must be a number of seconds")
+    if seconds != -1:  # a handicap is a head start too
+        _refuses(hr, lambda hr: headrace.head_start(seconds), "a head start must be a number of seconds")
 
 
 @pytest.mark.parametrize("count", NO_COUNTS, ids=_ids)

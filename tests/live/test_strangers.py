@@ -31,7 +31,7 @@ HELLO_SECONDS = 0.3
 CROWD = 2000
 LOG_FILES = 4
 """So many files the log may open and close meanwhile; strangers came by the hundred."""
-GROWTH_BYTES = 48 * MIB
+GROWTH_BYTES = 96 * MIB
 """Loose: what a node may grow by while it is talked to and settles down."""
 
 
